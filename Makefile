@@ -175,7 +175,7 @@ test-services: services ## Tests of stores and brokers whose services run in con
 		tests/integration/rlmm tests/e2e/test_s3.py
 
 test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The tests of rules and dashboards, with a real Prometheus
-	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy
+	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_dashboards.py tests/integration/deploy
 
 containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus azurite fake-gcs hadoop) ## Install Podman and stand-ins for official images, if no registry is reachable
 	@$(BIN)/python -m tests.containers.local_engine up

@@ -1,4 +1,4 @@
-"""Runs the benchmarks of `make bench`: `python -m bench [--out FILE]`. Prints a table."""
+"""Runs the benchmarks of `make bench` and prints a table: `python -m bench [--out FILE]`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.running import measure_memory_of_copying, rlm_without_disk, running_r
 
 
 def main() -> int:
-    """Measure what this command line asks for."""
+    """Run all benchmarks with the options of the command line."""
     options = option_parser("bench", __doc__).parse_args()
     sizes = BenchSizes()
     method = Method(
@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def measure_all(sizes: BenchSizes, console: Console) -> list[Measurement]:
-    """Run every benchmark over one data set; print each name before it starts."""
+    """Run every benchmark over equal data sets; print a line before each."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with produced_dataset(sizes) as dataset:
         console.print(f"copying, {sizes.runs} runs of each way")

@@ -1,7 +1,7 @@
-"""Reads one range of offsets with librdkafka's consumer, at its maximum rate.
+"""Reads one range of offsets with librdkafka's consumer, as fast as the consumer can.
 
-If its queue is full, the consumer pauses for only 2 ms (fetch.queue.backoff.ms), because longer
-pauses lower the measured rate.
+If its queue is full, the consumer delays the next fetch by only 2 ms (fetch.queue.backoff.ms),
+because a longer delay lowers the measured rate.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _BATCH = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeRun:
-    """The times of the assignment and of the last record.
+    """Represents one run: the times of the assignment and of the last record.
 
-    The clock (CLOCK_MONOTONIC) is the same in all processes of a machine.
+    All processes of a machine share the clock (CLOCK_MONOTONIC).
     """
 
     started_s: float
@@ -40,7 +40,7 @@ def consume(
 ) -> ConsumeRun:
     """Read partition 0 of a topic, at most `fetch_bytes` per fetch.
 
-    Raises RuntimeError if a record is missing or late.
+    Raises RuntimeError if a record is missing, or if none arrives for 60 s.
     """
     consumer = Consumer(
         {
@@ -63,13 +63,13 @@ def consume(
             records = consumer.consume(min(_BATCH, missing), timeout=_TIMEOUT_S)
             if not records:
                 raise RuntimeError(
-                    f"the consumer received nothing more, {missing} records before the end"
+                    f"cannot read all records: none arrived for {_TIMEOUT_S} s (missing={missing})"
                 )
             last = records[-1]
             next_offset += len(records)
             if last.error() is not None or last.offset() != next_offset - 1:
                 raise RuntimeError(
-                    f"the consumer received offset {last.offset()} instead of {next_offset - 1} "
-                    f"(error={last.error()})"
+                    "cannot read all records: the consumer received an error or another offset "
+                    f"(offset={last.offset()} expected={next_offset - 1} error={last.error()})"
                 )
         return ConsumeRun(started_s=started_s, ended_s=time.monotonic())

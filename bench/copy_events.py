@@ -1,4 +1,4 @@
-"""Reads the times of copies from the metadata topic, by the brokers' clock."""
+"""Reads the start and end times of copies from the metadata topic, by the brokers' clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _METADATA_TOPIC = "__remote_log_segment_metadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedCopy:
-    """A finished copy; the times are the LogAppendTime of its events."""
+    """Represents a finished copy. Its times are the LogAppendTime of its events."""
 
     partition: int
     end_offset: int

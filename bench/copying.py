@@ -1,9 +1,9 @@
 """Measures copies of rolled segments to a directory, compared with plain copies of the files.
 
-The copy of `rlm` is what the manager does between the two metadata events. It opens a consistent
-segment, checks every batch, writes the objects and verifies them. The plain copy is a copy within
-the kernel with fsync. The two alternate for each segment, so that other load affects both. A run
-makes both copies of each rolled segment, and removes them.
+`rlm` copies as the manager does between the two metadata events: it opens a consistent segment,
+checks every batch, writes the objects and verifies them. The plain copy is made within the kernel
+and synced. The two alternate for each segment, so that other load affects both. A run makes both
+copies of each rolled segment, and removes them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PEER = "plain file copy with fsync"
 
 
 def measure_copying(dataset: Dataset) -> list[Measurement]:
-    """Return the throughput of both copies, and their ratio run by run."""
+    """Return the throughput of both kinds of copies, and their ratio run by run."""
     log = dataset.source().local_log(dataset.partition())
     total_mb = sum(segment.size_bytes for segment in log.rolled) / _MB
     os.sync()  # the first run must not wait for the broker's writes
@@ -48,7 +48,7 @@ def measure_copying(dataset: Dataset) -> list[Measurement]:
 
 
 def _run(dataset: Dataset, log: LocalLog) -> tuple[float, float]:
-    """Copy every rolled segment in both ways; return the seconds of plain copies and of `rlm`'s."""
+    """Copy every rolled segment both ways; return the seconds of plain copies and of `rlm`'s."""
     plain_s, ours_s = 0.0, 0.0
     with _new_directory(dataset.scratch / "plain") as target, _store(dataset) as storage:
         source, partition = dataset.source(), dataset.partition()

@@ -1,7 +1,7 @@
-"""Produces the data of most benchmarks: a real broker with one partition of rolled segments.
+"""Starts a real broker and fills a partition with rolled segments, for most benchmarks.
 
-Records are incompressible and by default have 1 KiB. librdkafka forms the batches, so they are as
-large as those of a busy producer.
+Record values are incompressible, and their default size is 1 KiB. librdkafka forms the batches, so
+these are as large as those of a busy producer.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
 
 TOPIC = "bench"
-# Heap and collector as in Kafka's start script, and the JVM's default compilers. With the tests'
-# flags, brokers start faster, but run slower.
+# These flags set the heap and collector as Kafka's start script does, and the default compilers of
+# the JVM. With the tests' flags, brokers start faster, but run slower.
 JVM_OF_KAFKA = (
     "-Xms1g",
     "-Xmx1g",
@@ -39,7 +39,7 @@ _POOL_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSizes:
-    """The sizes of data, segments and records, and the numbers of runs and of segments to read."""
+    """Represents the sizes of the data, the number of runs, and the number of segments to read."""
 
     total_bytes: int = 1 << 30
     segment_bytes: int = 64 << 20
@@ -50,14 +50,14 @@ class BenchSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """The running broker, a directory on the same file system, and the sizes."""
+    """Represents a filled broker, a directory on its file system, and the sizes of the data."""
 
     cluster: KafkaCluster
     scratch: Path
     sizes: BenchSizes
 
     def source(self) -> LogDirSource:
-        """Return the manager's view of the broker's log dirs."""
+        """Return the manager's reader for the broker's log dirs."""
         return LogDirSource(self.cluster.broker.log_dirs, clock=SystemClock())
 
     def partition(self, topic: str = TOPIC) -> TopicIdPartition:
@@ -68,7 +68,7 @@ class Dataset:
 
 @contextmanager
 def produced_dataset(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[Dataset]:
-    """Yield a broker with a filled topic; remove both at the end."""
+    """Yield a broker with a filled topic; stop it and remove its files at the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
@@ -89,7 +89,8 @@ def fill_topic(
 ) -> None:
     """Create a topic unless `create` is false, and fill its partitions evenly.
 
-    Equal sizes and numbers of partitions give the same records.
+    The same sizes and number of partitions always give the same records. `config` overrides topic
+    settings. Raises RuntimeError if the broker does not acknowledge all records in time.
     """
     segments = {"segment.bytes": str(sizes.segment_bytes)}
     if create:
@@ -104,7 +105,10 @@ def fill_topic(
         value = pool[start : start + sizes.record_bytes]
         _hand_over(producer, topic, value, number % partitions)
     if producer.flush(_FLUSH_TIMEOUT_S):
-        raise RuntimeError("the broker did not acknowledge all records in time")
+        raise RuntimeError(
+            f"cannot fill {topic}: the broker did not acknowledge all records "
+            f"in {_FLUSH_TIMEOUT_S} s"
+        )
 
 
 def _hand_over(producer: Producer, topic: str, value: bytes, partition: int) -> None:

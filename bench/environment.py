@@ -27,7 +27,7 @@ _WRITTEN_BY_MEASUREMENTS = (":!bench/results", ":!docs/performance.md", ":!docs/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The processors that this process may use, and the memory and system of the machine."""
+    """Represents a machine: the processors that this process may use, its memory and system."""
 
     processors: int
     memory_mib: int
@@ -36,7 +36,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """The interpreter, its build options, and its seconds for ten million additions."""
+    """Represents an interpreter: version, build options, and seconds for ten million additions."""
 
     version: str
     has_pgo: bool
@@ -46,7 +46,7 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """When and on what a benchmark ran; a commit with local changes ends with `+`."""
+    """Represents when and on what a benchmark ran; a commit with local changes ends with `+`."""
 
     date: str
     commit: str
@@ -57,7 +57,7 @@ class Environment:
 
 
 def current_environment() -> Environment:
-    """Describe this machine and checkout, and measure the interpreter's speed (two seconds)."""
+    """Describe this machine and checkout; measure the interpreter's speed in about two seconds."""
     configured_with = str(sysconfig.get_config_var("CONFIG_ARGS") or "")
     return Environment(
         date=datetime.now(UTC).date().isoformat(),
@@ -79,7 +79,7 @@ def current_environment() -> Environment:
 
 
 def java_version(text: str) -> str:
-    """Return the version in what `java -version` prints."""
+    """Return the version in the output of `java -version`; "unknown" if it contains none."""
     found = re.search(r'version "([^"]+)"', text)
     return found[1] if found else _UNKNOWN
 
@@ -98,7 +98,7 @@ def _commit() -> str:
 
 
 def _output(program: str, *arguments: str) -> str:
-    """Return what a program prints, or nothing without that program."""
+    """Return the output of a program; "" if the program is not installed."""
     if shutil.which(program) is None:
         return ""
     done = subprocess.run(

@@ -13,7 +13,7 @@ from rich.table import Table
 
 
 class GoalOutcome(StrEnum):
-    """The result of comparing a figure with its goal."""
+    """Represents the result of comparing a figure with its goal."""
 
     MET = "met"
     MISSED = "missed"
@@ -22,9 +22,10 @@ class GoalOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A limit that a figure should reach, and an easier one, the floor, for figures that miss it.
+    """Represents a limit that a figure should reach, and optionally the floor, an easier limit.
 
-    Without a floor, a figure has met its goal or missed it.
+    If there is no floor, the outcome is never BELOW_FLOOR. Raises ValueError if the floor is harder
+    to reach than the limit.
     """
 
     bound: Literal["at_least", "at_most"]
@@ -33,7 +34,9 @@ class Goal:
 
     def __post_init__(self) -> None:
         if self.floor is not None and not self._is_reached(self.limit, self.floor):
-            raise ValueError(f"the floor {self.floor} is harder to reach than {self.limit}")
+            raise ValueError(
+                f"floor {self.floor} is invalid: it is harder to reach than the limit {self.limit}"
+            )
 
     def outcome(self, value: float) -> GoalOutcome:
         """Compare a figure with the goal."""
@@ -51,20 +54,20 @@ class Goal:
 
 
 def at_least(limit: float, *, floor: float | None = None) -> Goal:
-    """Return the goal of a figure that should be high."""
+    """Return a goal that a figure of at least `limit` meets."""
     return Goal(bound="at_least", limit=limit, floor=floor)
 
 
 def at_most(limit: float, *, floor: float | None = None) -> Goal:
-    """Return the goal of a figure that should be low."""
+    """Return a goal that a figure of at most `limit` meets."""
     return Goal(bound="at_most", limit=limit, floor=floor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A figure: `value` is the median of `runs`, all in `unit`.
+    """Represents a figure: `value` is the median of `runs`, all in `unit`.
 
-    `peer` describes what the figure is compared with; it is empty without a peer.
+    `peer` names the figure that this one is compared with; it is empty if there is none.
     """
 
     metric: str
@@ -76,14 +79,14 @@ class Measurement:
 
     @property
     def outcome(self) -> GoalOutcome | None:
-        """The result of comparing the figure with its goal, or None without a goal."""
+        """Return the result of comparing the figure with its goal; None if it has no goal."""
         return self.goal.outcome(self.value) if self.goal else None
 
 
 def of_runs(
     metric: str, runs: Sequence[float], *, unit: str, peer: str = "", goal: Goal | None = None
 ) -> Measurement:
-    """Return the median of several runs as a figure."""
+    """Return a figure: several runs, rounded to four decimals, and their median."""
     rounded = tuple(round(run, 4) for run in runs)
     return Measurement(
         metric=metric, value=median(rounded), unit=unit, peer=peer, goal=goal, runs=rounded
@@ -91,12 +94,12 @@ def of_runs(
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return the ratios of alternating runs, run by run."""
+    """Return each run of `ours` divided by the same run of `theirs`."""
     return [own / other for own, other in zip(ours, theirs, strict=True)]
 
 
 def print_table(measurements: Iterable[Measurement], console: Console) -> None:
-    """Print a table of the figures with the range of their runs and their goal."""
+    """Print a table of the figures with their medians, ranges, units and goals."""
     table = Table()
     table.add_column("metric", no_wrap=True)
     for column in ("median", "runs"):
@@ -119,12 +122,12 @@ def _goal_text(measurement: Measurement) -> str:
 
 
 def figure_text(value: float) -> str:
-    """Return a figure with two decimals if its amount is below 10, else without decimals."""
+    """Return a figure with two decimals if its absolute value is below 10, else with none."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:,.0f}"
 
 
 def range_text(runs: Sequence[float]) -> str:
-    """Return the minimum and the maximum of several runs."""
+    """Return the minimum and the maximum of several runs as text."""
     return f"{figure_text(min(runs))} – {figure_text(max(runs))}"
 
 

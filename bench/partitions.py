@@ -1,9 +1,10 @@
-"""Measures the throughput of `rlm run` for 1, 4 and 16 partitions, and its delay after a roll.
+"""Measures the copies of `rlm run`: throughput for 1, 4 and 16 partitions, and delay after a roll.
 
-Each partition count has the same bytes in segments of the same size, and the counts alternate. The
-broker's writes are synced before each run, so that the fsyncs of copies do not wait for them. The
-throughput's time is from the start event of the first copy to the end event of the last one, by the
-broker's clock. The delay is from the roll (the next segment's producer snapshot) to the end event.
+Runs alternate between the partition counts, with the same segment size and, unless the data set is
+small, the same total bytes. The broker's writes are synced before each run, so that the fsyncs of
+copies do not wait for them. Throughput is measured from the start event of the first copy to the
+end event of the last one, by the broker's clock. The delay is measured from the roll (when the next
+segment's producer snapshot is written) to the end event of the copy.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _STORED_DEADLINE_S = 120.0
 
 
 def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Return MB per second for each partition count, then the delay after a roll."""
+    """Return the throughput for each partition count, then the delay after a roll."""
     rounds = range(min(dataset.sizes.runs, _MOST_ROUNDS))
     rates = [[_throughput(dataset, rlm, n, round_) for n in _PARTITION_COUNTS] for round_ in rounds]
     found = [
@@ -40,7 +41,7 @@ def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 
 def tier(rlm: RlmRun, topic: str, *options: str) -> None:
-    """Tier a topic; without other options, its local retention is its total retention."""
+    """Tier a topic. The local retention is the total retention, unless `options` change it."""
     subprocess.run(
         [RLM, "topic", "set", topic, *options, "--config", str(rlm.configuration)],
         check=True,
@@ -49,7 +50,7 @@ def tier(rlm: RlmRun, topic: str, *options: str) -> None:
 
 
 def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[FinishedCopy]:
-    """Wait until all rolled segments are stored; return their copies."""
+    """Wait until all rolled segments of a topic are stored; return the copies."""
     wanted = {
         partition.partition: len(dataset.source().local_log(partition).rolled)
         for partition in dataset.source().partitions()
@@ -65,7 +66,7 @@ def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[FinishedCopy]
 
 
 def _throughput(dataset: Dataset, rlm: RlmRun, partitions: int, round_: int) -> float:
-    """Return MB per second of one topic with `partitions` partitions."""
+    """Fill and tier a topic of `partitions` partitions; return the MB per second of copies."""
     topic = f"partitions-{partitions}-{round_}"
     total_bytes = dataset.sizes.total_bytes // _SHARE_OF_DATA
     segment_bytes = max(total_bytes // _SEGMENTS, _LEAST_SEGMENT_BYTES)

@@ -3,8 +3,8 @@
 Each run writes to a new topic while `rlm run` is running. In every second run the topic is tiered,
 so its segments are copied during the writes. At 50 MB/s, the throughput is lower only if the
 producer stalls. At the maximum rate, producer, broker and `rlm` share the processors, and the
-producer alone can use one. The first runs do not count, because the broker needs more processor
-time until its code is compiled. Data of earlier runs is synced before each run.
+producer alone can use one. The first two runs do not count, because the broker needs more
+processor time until its code is compiled. Data of earlier runs is synced before each run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SHARE_OF_DATA = 2
 _SEGMENTS = 8
 _FLUSH_TIMEOUT_S = 120.0
 _BURST_BYTES = 64 << 10
-_BURSTS_PER_SECOND = 20  # at least, at low rates
+_BURSTS_PER_SECOND = 20  # the minimum; higher rates need more bursts
 _FASTEST_PEER = "maximum rate of a producer, topic not tiered"
 _PEER = "producer, topic not tiered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceRun:
-    """One run: acknowledged bytes per second, and the p99 latency."""
+    """The figures of one run: acknowledged bytes per second, and the p99 latency."""
 
     bytes_per_second: float
     p99_s: float
@@ -44,9 +44,9 @@ class ProduceRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTopic:
-    """A topic that is offloaded while it is written; `name` is part of the figures' names.
+    """A topic whose segments are stored while it is written. `name` is part of the figures' names.
 
-    `begin` starts the offload of a new topic, and `end` waits until the topic is stored.
+    `begin` tiers a new topic, and `end` waits until its segments are stored.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ComparedTopic:
 
 
 def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Return throughputs without copies, and ratios of throughput and p99 with and without."""
+    """Return the throughputs without copies, and each ratio of a figure with ÷ without copies."""
     copied = ComparedTopic(
         name="copying",
         begin=lambda topic: tier(rlm, topic),
@@ -107,7 +107,7 @@ def _pairs(
     *,
     runs: int,
 ) -> list[tuple[ProduceRun, ProduceRun]]:
-    """Return the runs without and with the offloading of the topic; they alternate."""
+    """Return pairs of alternating runs: on a topic that is not tiered, and on a `compared` one."""
     found = []
     for number in range(runs):
         plain = _in_fresh_topic(
@@ -149,12 +149,15 @@ def produce(
     bytes_per_second: float | None,
     note: Callable[[Message], object] = lambda _message: None,
 ) -> ProduceRun:
-    """Write `total_bytes` at a rate; None: at the maximum rate. `note` gets delivered records."""
+    """Write `total_bytes` at a rate; at the maximum rate if it is None.
+
+    Calls `note` for each acknowledged record. Raises RuntimeError if a record is not acknowledged.
+    """
     latencies: list[float] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            raise RuntimeError(f"a record was not delivered: {error}")
+            raise RuntimeError(f"cannot deliver a record: {error}")
         latencies.append(message.latency() or 0.0)
         note(message)
 
@@ -177,7 +180,9 @@ def produce(
             while (ahead_s := until_s - time.perf_counter()) > 0:
                 producer.poll(ahead_s)
     if producer.flush(_FLUSH_TIMEOUT_S):
-        raise RuntimeError("the broker did not acknowledge all records in time")
+        raise RuntimeError(
+            f"cannot produce all records: some are not acknowledged after {_FLUSH_TIMEOUT_S} s"
+        )
     took_s = time.perf_counter() - started_s
     return ProduceRun(bytes_per_second=written / took_s, p99_s=quantiles(latencies, n=100)[-1])
 

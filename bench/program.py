@@ -1,4 +1,4 @@
-"""Runs a benchmark as a program: its options, its tables, and its results as JSON."""
+"""Runs a benchmark as a program: parses options, prints tables, and writes results as JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bench.environment import Environment, current_environment
 from bench.measurement import Measurement, print_table
 from bench.result_file import Method, Results
 
-_WIDTH = 120  # characters of a table in a file or a pipe
+_WIDTH = 120  # characters, if the output is a file or a pipe
 
-# Measures one part after the other. `run_benchmark` prints each complete part.
+# Measures the parts in order, so that `run_benchmark` can print each one when it is complete.
 Parts = Callable[[Console], Iterable[list[Measurement]]]
 
 
@@ -29,7 +29,7 @@ def option_parser(module: str, description: str | None) -> argparse.ArgumentPars
 
 
 def _output_path(text: str) -> Path:
-    """Create the directory of a path before the measurement, which may take hours."""
+    """Return the path. Creates its directory before the measurement, which may take hours."""
     path = Path(text)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

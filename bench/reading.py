@@ -1,9 +1,9 @@
-"""Measures reads of stored segments, compared with librdkafka's consumer at the broker.
+"""Measures reads of stored segments, and compares them with a librdkafka consumer's.
 
 The topic is stored and not trimmed, so all three ways read the same offsets. `rlm` reads them from
-the store, and the consumer from the broker. `rlm read --json` is the whole command: it decodes and
-prints every record. The scan is the part of it that fetches from the store and checks every batch;
-a program that serves batches needs no more. Runs alternate.
+the store, and the consumer reads them from the broker. `rlm read --json` decodes and prints every
+record. The scan is the part of that command that fetches from the store and checks every batch; a
+program that serves batches needs only this part. Runs alternate.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tests.services.rlm_run import RLM
 _MB = 1_000_000
 _PEER = "librdkafka consumer, local data"
 _TIMEOUT_S = 60.0
-_FETCH_THREADS = 2  # as `rlm read`
+_FETCH_THREADS = 2  # as in `rlm read`
 
 
 def measure_reading(dataset: Dataset, configuration: Path) -> list[Measurement]:
-    """Return MB of segments per second for each way, and the ratios run by run."""
+    """Return MB of segments per second for each way, and the ratios of each round of runs."""
     rolled = dataset.source().local_log(dataset.partition()).rolled
     segments = rolled[: dataset.sizes.read_segments]
     offsets = OffsetRange(start_offset=0, end_offset=segments[-1].offsets.end_offset)
@@ -63,7 +63,7 @@ def _consume(dataset: Dataset, offsets: OffsetRange) -> float:
 
 @contextmanager
 def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
-    """Yield the reader of `rlm read`, with the metadata read to its end."""
+    """Yield a reader like that of `rlm read`, after it has read all metadata."""
     config = load_command_config(configuration)
     with (
         open_session(config, timeout_ms=int(_TIMEOUT_S * 1000)) as session,
@@ -78,18 +78,20 @@ def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
 
 
 def _scan(reader: RemoteLogReader, partition: TopicIdPartition, offsets: OffsetRange) -> float:
-    """Return the seconds to read all batches of the offsets."""
+    """Read all batches of the offsets; return the seconds."""
     started = time.perf_counter()
     scan = reader.scan(partition, offsets.start_offset, offsets.end_offset)
     for _ in scan:
         pass
     if scan.next_offset < offsets.end_offset:
-        raise RuntimeError(f"the scan ended at {scan.next_offset}, before {offsets.end_offset}")
+        raise RuntimeError(
+            f"cannot scan all offsets: ended at {scan.next_offset}, expected {offsets.end_offset}"
+        )
     return time.perf_counter() - started
 
 
 def _rlm_read(configuration: Path, offsets: OffsetRange) -> float:
-    """Return the seconds of the whole command, including its start; discard its output."""
+    """Run the command and discard its output; return the seconds, including its start."""
     command = [RLM, "read", f"{TOPIC}:0", "--json", "--config", str(configuration)]
     started = time.perf_counter()
     subprocess.run(

@@ -1,7 +1,7 @@
-"""Stores the figures of a benchmark as JSON, with the time, machine and method of measurement.
+"""Stores the figures of a benchmark as JSON, with the date, machine and method of measurement.
 
-The committed results are in bench/results, one file for each make target. docs/performance.md and
-its pictures are made from them (bench.report).
+The committed results are in bench/results, one file for each make target. bench.report makes
+docs/performance.md and its pictures from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMITTED = Path(__file__).resolve().with_name("results")
 class Method:
     """The number of runs of most figures, and the order of the runs that are compared.
 
-    A short form uses little data. It shows that a benchmark works, and not how fast `rlm` is.
+    A short form uses little data: it shows that a benchmark works, but not how fast `rlm` is.
     """
 
     runs: int
@@ -40,7 +40,7 @@ class Results:
     measurements: tuple[Measurement, ...]
 
     def figure(self, metric: str) -> Measurement:
-        """Return the figure of that name. Raises ValueError if there is none."""
+        """Return the figure of this name. Raises ValueError if there is none."""
         for each in self.measurements:
             if each.metric == metric:
                 return each
@@ -56,15 +56,15 @@ class Results:
 
 
 def results_of_json(text: str) -> Results:
-    """Parse the results in a JSON text. Raises ValueError for any other text."""
+    """Parse results from JSON. Raises ValueError if the text is anything else."""
     return TypeAdapter(Results).validate_json(text)
 
 
 def read_results(directory: Path) -> dict[str, Results]:
-    """Return all results in a directory by the name of their benchmark.
+    """Return all results in a directory, by the name of their benchmark.
 
-    Raises ValueError for a file without results or without its benchmark's name, and for results of
-    a short form.
+    Raises ValueError if a file contains anything other than results, if its name is not that of its
+    benchmark, or if its results are of a short form.
     """
     found = {}
     for path in sorted(directory.glob("*.json")):

@@ -20,14 +20,14 @@ _MIB = 1 << 20
 _COPIED_DEADLINE_S = 120.0
 _SAMPLE_INTERVAL_S = 0.02
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a private directory is made in it
-_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests set a lower one
+_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests use a lower number
 
 
 @contextmanager
 def running_rlm(dataset: Dataset, settings: Mapping[str, str] | None = None) -> Iterator[RlmRun]:
     """Yield a ready `rlm run` with the default number of copy threads; stop it at the end.
 
-    The store is a directory, unless `settings` name another one.
+    The store is a directory, unless `settings` name another store.
     """
     rlm = RlmRun(
         dataset.scratch / "rlm",
@@ -46,7 +46,7 @@ def rlm_without_disk(dataset: Dataset) -> Iterator[RlmRun]:
     """Yield a ready `rlm run` whose store is a directory in memory.
 
     A store on other machines uses neither the broker's disk nor its processors. A directory in
-    memory comes closest. Without /dev/shm, the store is a temporary directory.
+    memory comes closest. If /dev/shm does not exist, the store is a temporary directory on a disk.
     """
     memory = _IN_MEMORY if _IN_MEMORY.is_dir() else None
     with (
@@ -57,7 +57,7 @@ def rlm_without_disk(dataset: Dataset) -> Iterator[RlmRun]:
 
 
 def measure_memory_of_copying(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Tier the topic; return the maximum memory until all rolled segments are stored."""
+    """Tier the topic; return each process's maximum memory until the rolled segments are stored."""
     rolled_count = len(dataset.source().local_log(dataset.partition()).rolled)
     memory = _ResidentMemory(supervisor=psutil.Process(rlm.pid))
     subprocess.run(
@@ -71,7 +71,12 @@ def measure_memory_of_copying(dataset: Dataset, rlm: RlmRun) -> list[Measurement
         memory.sample()
         return rlm.remote_segments(TOPIC) == {0: rolled_count}
 
-    wait_until(all_stored, _COPIED_DEADLINE_S, "all is stored", interval_s=_SAMPLE_INTERVAL_S)
+    wait_until(
+        all_stored,
+        _COPIED_DEADLINE_S,
+        "the rolled segments are stored",
+        interval_s=_SAMPLE_INTERVAL_S,
+    )
     return [
         of_runs(f"{name}'s memory while copying", [peak / _MIB], unit="MiB")
         for name, peak in memory.peaks_bytes.items()
@@ -86,7 +91,7 @@ class _ResidentMemory:
     peaks_bytes: dict[str, int] = field(default_factory=dict)
 
     def sample(self) -> None:
-        """Take a sample."""
+        """Sample both processes, and update the maximum of each."""
         processes = {"supervisor": self.supervisor}
         for child in self.supervisor.children():
             processes["manager"] = child

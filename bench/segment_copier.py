@@ -13,7 +13,7 @@ from rsm.spi import CopyAttempt, RemoteStorageManager
 
 
 class UnboundedAttempt(CopyAttempt):
-    """An attempt without a time limit, which nothing stops."""
+    """A copy attempt that has no time limit and is never stopped."""
 
     def check(self) -> None:
         return None

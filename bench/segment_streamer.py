@@ -26,7 +26,7 @@ class SegmentStreamer:
     log: LocalLog
 
     def stream(self, offsets: OffsetRange) -> RemoteLogSegmentMetadata:
-        """Stream these offsets in parts; return the metadata with the stored objects."""
+        """Stream a range of offsets in parts; return the metadata with the stored objects."""
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
         planned = self.storage.plan_streamed_objects(
             segment_id, offsets.start_offset, most_bytes=1 << 31

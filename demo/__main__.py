@@ -1,7 +1,8 @@
 """Runs the demo: `python -m demo [--stream] [--keep]`.
 
-Exit code 0 if everything read equals what was produced, 1 with a reason after a failure, 130 if
-Ctrl-C or SIGTERM ended the demo early. Whatever happens, no process is left.
+The exit code is 0 if the read records equal the produced ones, 1 with a reason after a failure, and
+130 if Ctrl-C or SIGTERM ended the demo early. In all three cases, the demo first stops its
+processes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BUILD = Path(__file__).resolve().parents[1] / "build"
 
 
 def main() -> int:
-    """Run the demo of this command line."""
+    """Run the demo that the command line selects; return the exit code."""
     options = _options()
     sizes = DemoSizes(total_bytes=options.megabytes * _MB)
     # After SIGTERM the demo cleans up as after Ctrl-C.
@@ -56,23 +57,23 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--keep", action="store_true", help="leave all running until Ctrl-C")
+    parser.add_argument("--keep", action="store_true", help="keep everything running until Ctrl-C")
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="stream the topic, lose the broker with its disk, and read the store alone",
+        help="stream the topic, kill the broker, delete its disk, and read only the store",
     )
     parser.add_argument(
         "--megabytes",
         type=int,
         default=DemoSizes().total_bytes // _MB,
-        help="how much to produce (default: %(default)s)",
+        help="MB of records to produce (default: %(default)s)",
     )
     parser.add_argument(
         "--directory",
         type=Path,
         default=_BUILD,
-        help="where to work, in a new directory (default: the checkout's build/)",
+        help="parent of the demo's new directory (default: build/ of the checkout)",
     )
     return parser.parse_args()
 
@@ -109,7 +110,7 @@ def _wait_for_interrupt() -> None:
         while True:
             signal.pause()
     except KeyboardInterrupt:
-        # A second Ctrl-C must not interrupt the cleanup, which takes some seconds.
+        # A second Ctrl-C must not interrupt the cleanup, which takes a few seconds.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
 
@@ -134,7 +135,7 @@ try next:
 def _what_is_left(stage: DemoStage) -> str:
     rlm = os.path.relpath(RLM)
     return f"""
-left until Ctrl-C, without a broker:
+kept until Ctrl-C, without a broker:
   store     {os.path.relpath(stage.rlm.store)}
   logs      {os.path.relpath(stage.rlm.log_path)}
 try next:

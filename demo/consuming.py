@@ -17,10 +17,10 @@ _POLL_S = 0.2
 
 
 def consume(bootstrap_servers: str, topic: str, partition: int) -> Iterator[LoggedRecord]:
-    """Yield all records from offset 0 to the partition's end.
+    """Yield all records from offset 0 to the partition's end offset.
 
-    Raises DemoFailedError for an error of the consumer, also a reset of its position, and after a
-    minute without records.
+    Raises DemoFailedError if the consumer fails or has to reset its position, or after a minute
+    without records.
     """
     consumer = Consumer(
         {
@@ -44,15 +44,17 @@ def consume(bootstrap_servers: str, topic: str, partition: int) -> Iterator[Logg
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                     return
                 else:
-                    raise DemoFailedError(f"the consumer of partition {partition} failed: {error}")
-    raise DemoFailedError(f"the consumer of partition {partition} got nothing for {_SILENCE_S} s")
+                    raise DemoFailedError(f"cannot read partition {partition}: {error}")
+    raise DemoFailedError(
+        f"cannot read partition {partition}: no records arrived for {_SILENCE_S:.0f} s"
+    )
 
 
 def _next_messages(consumer: Consumer) -> list[Message]:
     try:
         return consumer.consume(_AT_ONCE, timeout=_POLL_S)
     except KafkaException as error:
-        raise DemoFailedError(f"the consumer failed: {error}") from error
+        raise DemoFailedError(f"cannot read records: {error}") from error
 
 
 def _seen(message: Message) -> LoggedRecord:

@@ -1,4 +1,4 @@
-"""Reads the sizes of the broker's log segments of a partition, and of the stored segments."""
+"""Reads the sizes of a partition's local segments, and of stored segments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUFFIX = ".log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLogFiles:
-    """One partition's log segments, ascending, and the bytes of segments pending deletion."""
+    """One partition's local segments in the order of offsets, and the bytes of deleted segments."""
 
     base_offsets: tuple[int, ...]
     segment_bytes: tuple[int, ...]
@@ -18,7 +18,7 @@ class LocalLogFiles:
 
     @property
     def log_bytes(self) -> int:
-        """The bytes of all log segments, also of those that the broker is deleting."""
+        """The bytes of all local segments, including those that the broker is deleting."""
         return sum(self.segment_bytes) + self.deleted_bytes
 
     @property
@@ -33,7 +33,7 @@ class LocalLogFiles:
 
 
 def local_files(directory: Path) -> LocalLogFiles:
-    """List a partition's directory."""
+    """Return the segments in a partition's directory."""
     sizes = _sizes(directory, "*.log*")
     names = sorted(name for name in sizes if name.endswith(_SUFFIX))
     return LocalLogFiles(

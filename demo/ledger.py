@@ -32,7 +32,7 @@ class LoggedRecord:
     headers: Headers
 
     def fingerprint(self) -> bytes:
-        """Return 16 bytes that differ if any field differs; null and empty differ, too."""
+        """Return 16 bytes that differ if any field differs. Null and empty fields differ, too."""
         parts = [_LOCATION.pack(self.partition, self.offset, self.timestamp_ms)]
         for name, value in self.headers:
             parts += _framed(name.encode())
@@ -54,12 +54,12 @@ class RecordLedger:
         noted = self._fingerprints[record.partition]
         if record.offset in noted:
             raise DemoFailedError(
-                f"partition {record.partition}: the broker gave two records offset {record.offset}"
+                f"partition {record.partition} is invalid: two records have offset {record.offset}"
             )
         noted[record.offset] = record.fingerprint()
 
     def count(self, partition: int | None = None) -> int:
-        """Return the number of records of one partition, or of all."""
+        """Return the number of records of a partition; of all partitions if it is None."""
         if partition is not None:
             return len(self._fingerprints[partition])
         return sum(map(len, self._fingerprints))
@@ -69,7 +69,7 @@ class RecordLedger:
         return sum(each < offset for each in self._fingerprints[partition])
 
     def digest(self, partition: int) -> str:
-        """Return the digest of the records produced to a partition."""
+        """Return the digest of the records that were produced to a partition."""
         noted = self._fingerprints[partition]
         return _digest(noted[offset] for offset in sorted(noted))
 
@@ -89,10 +89,10 @@ class RecordLedger:
                 expected = "no record" if offset is None else f"offset {offset}"
                 raise _differs(partition, f"read offset {record.offset}, expected {expected}")
             if fingerprint != noted[offset]:
-                raise _differs(partition, f"offset {offset} is not what was produced: {record}")
+                raise _differs(partition, f"offset {offset} is not as produced: {record}")
         missing = next(wanted, None)
         if missing is not None:
-            raise _differs(partition, f"the reading ended before offset {missing}")
+            raise _differs(partition, f"the records ended before offset {missing}")
         return _digest(found)
 
 
@@ -108,4 +108,4 @@ def _framed(field: bytes | None) -> tuple[bytes, bytes]:
 
 
 def _differs(partition: int, what: str) -> DemoFailedError:
-    return DemoFailedError(f"partition {partition}: {what[:500]}")
+    return DemoFailedError(f"partition {partition} is invalid: {what[:500]}")

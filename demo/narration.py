@@ -27,7 +27,7 @@ class Narrator:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Report]:
-        """Show a phase's progress: call the yielded function with the done share and a remark."""
+        """Show a phase's progress. Yields a function that shows the finished share and a remark."""
         if self.console.is_terminal:
             with self._bar(title) as report:
                 yield report
@@ -64,5 +64,5 @@ class Narrator:
 
 
 def megabytes(count_bytes: float) -> str:
-    """Format bytes for people."""
+    """Format a number of bytes in MB."""
     return f"{count_bytes / _MB:,.1f} MB"

@@ -15,7 +15,7 @@ from demo.producing import ProducedTotals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBackSummary:
-    """How many records of a partition were read from store and broker, and their digest."""
+    """The numbers of a partition's records read from each tier, and the digest of all of them."""
 
     remote: int
     local: int
@@ -23,7 +23,7 @@ class ReadBackSummary:
 
     @property
     def records(self) -> int:
-        """The number of records of both tiers."""
+        """The number of records in both tiers."""
         return self.remote + self.local
 
 
@@ -52,7 +52,7 @@ class DemoOutcome:
     partitions: tuple[PartitionOutcome, ...]
 
     def print_table(self, console: Console) -> None:
-        """Print one column per partition, within 80 characters for two partitions."""
+        """Print a table with one column for each partition. Two columns fit into 80 characters."""
         _print_table(console, self.partitions, _ROWS)
 
     def last_line(self, seconds: float) -> str:
@@ -70,7 +70,7 @@ class DemoOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedPartition:
-    """The outcome of one partition that was read from the store alone."""
+    """The outcome of one partition whose records were read only from the store."""
 
     partition: int
     produced: int
@@ -85,7 +85,7 @@ class StreamedPartition:
 class StreamedOutcome:
     """The outcome of a successful demo of streaming.
 
-    `stored_after_seconds`: from the last acknowledged record to the last offloaded segment.
+    `stored_after_seconds` is the time from the last acknowledged record to the end of the offload.
     """
 
     produced: ProducedTotals
@@ -93,7 +93,7 @@ class StreamedOutcome:
     partitions: tuple[StreamedPartition, ...]
 
     def print_table(self, console: Console) -> None:
-        """Print one column per partition."""
+        """Print a table with one column for each partition."""
         _print_table(console, self.partitions, _STREAMED_ROWS)
 
     def last_line(self, seconds: float) -> str:

@@ -26,7 +26,7 @@ _REPORT_EVERY = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSizes:
-    """The amount of data, and the topic's segment size and partitions."""
+    """The amount of data, and the topic's segment size and number of partitions."""
 
     total_bytes: int = 220_000_000
     segment_bytes: int = 4 << 20
@@ -45,7 +45,7 @@ class Phases:
         self._sizes = sizes
 
     def create_topic(self, *policy: str) -> None:
-        """Create the topic, and tier it with these options of `rlm topic set`."""
+        """Create the topic, and tier it with options of `rlm topic set`."""
         self.stage.cluster.create_topic(
             TOPIC,
             partitions=self._sizes.partitions,
@@ -83,7 +83,7 @@ class Phases:
         return produced
 
     def wait(self, title: str, done: Callable[[Report], bool]) -> None:
-        """Wait until `done` returns true. `rlm run` must keep running."""
+        """Wait until `done` returns true, for at most 60 s. `rlm run` must keep running."""
         with self.narrator.step(title) as report:
 
             def checked() -> bool:
@@ -100,11 +100,11 @@ class Phases:
         total = self.ledger.count(partition)
         with self.narrator.step(title) as report:
             digest = self.ledger.compare(partition, _reported(records, total, report))
-        require_equal(f"digest of {partition}", digest, self.ledger.digest(partition))
+        require_equal(f"the digest of partition {partition}", digest, self.ledger.digest(partition))
         return digest
 
     def local(self) -> list[LocalLogFiles]:
-        """List the broker's files of each partition."""
+        """Return the local segments of each partition."""
         return [
             local_files(self.stage.partition_directory(TOPIC, partition))
             for partition in self.partitions
@@ -114,7 +114,7 @@ class Phases:
 def require_equal(what: str, found: object, expected: object) -> None:
     """Raise DemoFailedError if two sources of one figure differ."""
     if found != expected:
-        raise DemoFailedError(f"{what}: {found} where {expected} is expected")
+        raise DemoFailedError(f"{what} is invalid: {found}, expected {expected}")
 
 
 def _reported(

@@ -1,7 +1,7 @@
 """Produces the demo's records with one producer per compression codec, and fills the ledger.
 
-The producers alternate after 200 records each, so that each partition has a mix of batches of all
-codecs. The ledger gets the produced record with the acknowledged offset and timestamp.
+The producers alternate after 200 records each, so that each partition contains batches of all
+codecs. The ledger gets each produced record with its acknowledged offset and timestamp.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def produce(
 ) -> ProducedTotals:
     """Produce `records` until their bytes reach `total_bytes`; wait for all acknowledgements.
 
-    Calls `on_progress` with the bytes so far. Raises DemoFailedError for an unacknowledged record.
+    Calls `on_progress` with the bytes so far. Raises DemoFailedError if a record is not
+    acknowledged.
     """
     producers = [_producer(bootstrap_servers, codec) for codec in CODECS]
     count, size_bytes = 0, 0
@@ -57,7 +58,9 @@ def produce(
         on_progress(size_bytes)
     for producer in producers:
         if producer.flush(_FLUSH_TIMEOUT_S):
-            raise DemoFailedError("the broker did not acknowledge all records in time")
+            raise DemoFailedError(
+                f"cannot produce all records: some are not acknowledged after {_FLUSH_TIMEOUT_S} s"
+            )
     return ProducedTotals(records=count, record_bytes=size_bytes)
 
 
@@ -68,7 +71,7 @@ def _producer(bootstrap_servers: str, codec: str) -> Producer:
             "compression.type": codec,
             "enable.idempotence": True,  # otherwise a retry can write a record twice
             "linger.ms": 20,
-            "log_level": 3,  # hides the warning about a coordinator that is still loading
+            "log_level": 3,  # hides warnings while the broker's coordinator is loading
             "batch.size": 131_072,
         }
     )
@@ -97,7 +100,7 @@ def _acknowledged(
 ) -> None:
     offset = message.offset()
     if error is not None or offset is None:
-        raise DemoFailedError(f"a record was not acknowledged: {error}")
+        raise DemoFailedError(f"cannot produce a record: it was not acknowledged: {error}")
     _, timestamp_ms = message.timestamp()
     ledger.enter(
         LoggedRecord(

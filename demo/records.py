@@ -1,6 +1,6 @@
 """Generates the demo's records: varied and mostly incompressible.
 
-Pure: the arguments of `varied_records` determine all records.
+The arguments of `varied_records` determine all records.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class DemoRecord:
 
 
 def varied_records(*, seed: int, partitions: int, start_ms: int) -> Iterator[DemoRecord]:
-    """Yield records without end: null, empty, keyed, out of timestamp order, of many sizes."""
+    """Yield endless records of many sizes: some null, empty, keyed or out of timestamp order."""
     random = Random(seed)
     number = 0
     while True:
         yield DemoRecord(
             partition=random.randrange(partitions),
-            # Like events of many sources, each record is up to a second early or late.
+            # As if many sources produced the events, each record is up to a second early or late.
             timestamp_ms=start_ms + number // 10 + random.randrange(-1000, 1001),
             key=b"key-%d" % random.randrange(10_000) if random.random() < _KEYED_SHARE else None,
             value=_value(random),

@@ -17,7 +17,10 @@ _TIMEOUT_S = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RlmCommands:
-    """Commands with one configuration file. An exit code other than 0 raises DemoFailedError."""
+    """Runs commands with one configuration file.
+
+    Raises DemoFailedError if the exit code is not 0.
+    """
 
     configuration: Path
 
@@ -26,12 +29,12 @@ class RlmCommands:
         self._run("topic", "set", topic, *flags)
 
     def partitions(self, topic: str) -> dict[int, Mapping[str, Any]]:
-        """Return `rlm status --json` of a topic, by partition."""
+        """Return the partitions in `rlm status --json` of a topic, by number."""
         status = json.loads(self._run("status", topic, "--json"))
         return {each["partition"]: each for each in status["partitions"]}
 
     def offload_segments(self, topic: str) -> list[Mapping[str, Any]]:
-        """Return the offload segments of `rlm offload-status --json` of a streamed topic."""
+        """Return the offload segments in `rlm offload-status --json` of a streamed topic."""
         status = json.loads(self._run("offload-status", topic, "--json"))
         return [each for found in status["partitions"] for each in found["offload_segments"]]
 
@@ -49,4 +52,6 @@ class RlmCommands:
 
 
 def _failed(command: list[str], code: int, errors: str) -> DemoFailedError:
-    return DemoFailedError(f"`{' '.join(['rlm', *command[1:]])}` ended with {code}: {errors}")
+    return DemoFailedError(
+        f"cannot run `{' '.join(['rlm', *command[1:]])}`: exit code {code}: {errors}"
+    )

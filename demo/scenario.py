@@ -1,8 +1,8 @@
 """Runs the demo's phases: produce, store, trim, check the status, and read back.
 
-Local retention first equals total retention. The demo lowers it when all segments are stored, so
-that the broker's disk usage falls visibly. The demo compares `rlm status` with the broker and
-the files of the store, and the read records with the produced ones.
+Local retention first equals total retention. When all rolled segments are stored, the demo lowers
+local retention, so that the broker's disk usage falls visibly. The demo compares `rlm status` with
+the broker and with the store's files, and it compares the read records with the produced ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Scenario:
         self._phases = Phases(stage, sizes, narrator)
 
     def run(self) -> DemoOutcome:
-        """Run all phases."""
+        """Run all phases; return their outcome."""
         self._phases.create_topic()
         produced = self._phases.produce()
         before = self._wait_stored()
@@ -59,11 +59,13 @@ class Scenario:
         )
 
     def _wait_stored(self) -> list[LocalLogFiles]:
-        """Wait until every rolled segment is stored; return the local log from before the wait."""
+        """Wait until every rolled segment is stored; return the local segments before the wait."""
         local = self._phases.local()
         rolled = [files.rolled_count for files in local]
         if min(rolled) < 2:
-            raise DemoFailedError("too little was produced to trim anything. Raise --megabytes.")
+            raise DemoFailedError(
+                "cannot trim: a partition has fewer than 2 rolled segments. Raise --megabytes."
+            )
 
         def stored(report: Report) -> bool:
             counts = self._remote_segments()
@@ -74,7 +76,7 @@ class Scenario:
         return local
 
     def _trim(self, before: list[LocalLogFiles]) -> list[LocalLogFiles]:
-        """Lower local retention; wait until the newest rolled and the active segment are left."""
+        """Lower local retention; wait until only the newest rolled and the active one are left."""
         self._phases.commands.set_topic(TOPIC, "--local-retention-bytes", "1")
         most = sum(files.log_bytes for files in before)
         least = sum(_kept_bytes(files) for files in before)
@@ -92,21 +94,25 @@ class Scenario:
         return self._phases.local()
 
     def _checked_status(self, after: list[LocalLogFiles]) -> Mapping[int, Mapping[str, Any]]:
-        """Compare `rlm status` with the broker and the store, and return it."""
+        """Compare `rlm status` with the broker and the store; return the status by partition."""
         status = self._phases.commands.partitions(TOPIC)
         for partition, files in zip(self._phases.partitions, after, strict=True):
             reported = status[partition]["local_start_offset"]
-            require_equal(f"local start of {partition}", reported, files.newest_rolled_offset)
-            require_equal(f"broker's log start of {partition}", self._low(partition), reported)
+            require_equal(
+                f"the local start of partition {partition}", reported, files.newest_rolled_offset
+            )
+            require_equal(
+                f"the broker's log start of partition {partition}", self._low(partition), reported
+            )
         sizes = stored_log_sizes(self._stage.rlm.store)
         segments = sum(each["remote_segments"] for each in status.values())
         remote_bytes = sum(each["remote_bytes"] for each in status.values())
-        require_equal("stored segments", segments, len(sizes))
-        require_equal("stored bytes", remote_bytes, sum(sizes))
+        require_equal("the number of stored segments", segments, len(sizes))
+        require_equal("the number of stored bytes", remote_bytes, sum(sizes))
         return status
 
     def _read(self, partition: int, local_start_offset: int) -> ReadBackSummary:
-        """Read a partition through the gateway and compare it record by record."""
+        """Read a partition through the gateway, and compare each record with the produced one."""
         total = self._phases.ledger.count(partition)
         records = consume(self._stage.rlm.gateway_address, TOPIC, partition)
         title = f"a plain consumer reads {TOPIC}:{partition}"
@@ -120,7 +126,7 @@ class Scenario:
         return [found.get(partition, 0) for partition in self._phases.partitions]
 
     def _low(self, partition: int) -> int:
-        """Return the log start of the broker itself."""
+        """Return the broker's own log start offset."""
         consumer = Consumer(
             {"bootstrap.servers": self._stage.cluster.bootstrap_servers, "group.id": "demo"}
         )

@@ -1,7 +1,7 @@
 """Starts the demo's services: a broker, `rlm run` with its gateway, and a directory as the store.
 
-All files are in one directory. The services stop in reverse order, and no process is left after
-any failure of the demo.
+All files are in one directory. The services stop in reverse order, also if the demo fails, so that
+no process is left.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tests.services.service import ServiceError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoStage:
-    """The running services, and the directory with all their files."""
+    """The running services, and the directory that contains all their files."""
 
     directory: Path
     cluster: KafkaCluster
     rlm: RlmRun
 
     def partition_directory(self, topic: str, partition: int) -> Path:
-        """Return the directory of the broker's log of a partition."""
+        """Return the directory of a partition's local log."""
         return self.cluster.broker.log_dirs[0] / f"{topic}-{partition}"
 
     def store_configuration(self) -> Path:
-        """Write and return a configuration file that has only the store's settings."""
+        """Write a configuration file that contains only the store's settings; return its path."""
         path = self.directory / "store.properties"
         path.write_text(
             "rsm.config.storage.backend=filesystem\n"
@@ -43,7 +43,7 @@ class DemoStage:
 
 @contextmanager
 def services(parent: Path, *, keep_files: bool = False) -> Iterator[DemoStage]:
-    """Start everything in a new directory of `parent`; stop it at the end.
+    """Start the services in a new directory of `parent`; stop them at the end.
 
     Removes the files unless `keep_files` is set. Raises DemoFailedError if a service does not
     start, or if the block raises ServiceError.

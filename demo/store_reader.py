@@ -1,4 +1,4 @@
-"""Reads a partition with `rlm read --from-store`, which knows only the store."""
+"""Reads a partition with `rlm read --from-store`, which uses only the store."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ _END_TIMEOUT_S = 30.0
 
 
 class StoreOnlyReader:
-    """Reads with a file that has only the store's settings. `count`: the number of read records."""
+    """Reads with a configuration file of only the store's settings.
+
+    `count` is the number of records read.
+    """
 
     def __init__(self, configuration: Path) -> None:
         self._configuration = configuration
         self.count = 0
 
     def records(self, topic: str, partition: int) -> Iterator[LoggedRecord]:
-        """Yield all records as they are printed. Raises DemoFailedError if the command fails."""
+        """Yield each record when it is printed. Raises DemoFailedError if the command fails."""
         name = f"{topic}:{partition}"
         command = [RLM, "read", name, "--from-store", "--json"]
         command += ["--config", str(self._configuration)]
@@ -42,11 +45,13 @@ class StoreOnlyReader:
             if code != 0:
                 errors.seek(0)
                 text = errors.read().decode(errors="replace")
-                raise DemoFailedError(f"`rlm read {name} --from-store` ended with {code}: {text}")
+                raise DemoFailedError(
+                    f"cannot run `rlm read {name} --from-store`: exit code {code}: {text}"
+                )
 
 
 def logged_record(row: Mapping[str, Any]) -> LoggedRecord:
-    """Return the record of a line of `rlm read --json`."""
+    """Return the record in a line of `rlm read --json`."""
     return LoggedRecord(
         partition=row["partition"],
         offset=row["offset"],

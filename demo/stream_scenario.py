@@ -1,8 +1,8 @@
 """Runs the demo of streaming: produce, offload, lose the broker with its disk, read the store.
 
-The topic is offloaded as a stream (PIP-76). When all of it is stored, the demo kills the broker and
-deletes its disk, which also has the metadata topic. `rlm read --from-store` must then print what
-was produced.
+The topic is offloaded as a stream (PIP-76). When all records are stored, the demo kills the broker
+and deletes its disk, which also contains the metadata topic. `rlm read --from-store` must then
+print the produced records.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROLLOVER = "5s"
 
 
 class StreamScenario:
-    """One demo with running services, whose broker it kills.
+    """One demo with running services. The demo kills the broker.
 
     A phase that fails raises DemoFailedError.
     """
@@ -34,7 +34,7 @@ class StreamScenario:
         self._phases = Phases(stage, sizes, narrator)
 
     def run(self) -> StreamedOutcome:
-        """Run all phases."""
+        """Run all phases; return their outcome."""
         self._phases.create_topic(
             "--offload-mode", "stream", "--offload-segment-rollover", ROLLOVER
         )
@@ -54,7 +54,7 @@ class StreamScenario:
         )
 
     def _wait_offloaded(self) -> None:
-        """Wait until every record is stored, also those of the broker's active segments."""
+        """Wait until every record is stored, including those in the broker's active segments."""
         wanted = [self._phases.ledger.count(each) for each in self._phases.partitions]
 
         def offloaded(report: Report) -> bool:
@@ -66,9 +66,9 @@ class StreamScenario:
         self._phases.wait("offloading all records", offloaded)
 
     def _last_offloaded_ms(self) -> int:
-        """Print and return the time at which the last segment was offloaded."""
+        """Print and return the time when the last segment was offloaded."""
         found = self._phases.commands.offload_segments(TOPIC)
-        require_equal("status of all offload segments", {e["status"] for e in found}, {"offloaded"})
+        require_equal("the status of offload segments", {e["status"] for e in found}, {"offloaded"})
         last_ms = max(int(each["offloaded_ms"]) for each in found)
         self._narrator.say(
             f"{len(found)} offload segments; the last one was offloaded at {iso_time(last_ms)}"
@@ -76,7 +76,7 @@ class StreamScenario:
         return last_ms
 
     def _lose_broker(self) -> Mapping[int, int]:
-        """Kill the broker and delete its disk; return the lost bytes by partition."""
+        """Kill the broker and delete its disk; return the deleted bytes of each partition."""
         lost = [files.log_bytes for files in self._phases.local()]
         self._stage.cluster.kill()
         for directory in self._stage.cluster.broker.log_dirs:
@@ -90,7 +90,7 @@ class StreamScenario:
     def _read(
         self, partition: int, status: Mapping[str, Any], lost_bytes: Mapping[int, int]
     ) -> StreamedPartition:
-        """Read a partition from the store, and compare it record by record."""
+        """Read a partition from the store, and compare each record with the produced one."""
         title = f"rlm read {TOPIC}:{partition} --from-store"
         reader = StoreOnlyReader(self._stage.store_configuration())
         digest = self._phases.compare(partition, title, reader.records(TOPIC, partition))

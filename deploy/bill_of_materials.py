@@ -10,13 +10,13 @@ Component = Mapping[str, object]
 
 
 def library(purl: str, name: str, version: str, **more: object) -> Component:
-    """Return a library, with its fields in alphabetical order."""
+    """Return the component of a library, with its fields in alphabetical order."""
     fields = {"name": name, "purl": purl, "type": "library", "version": version, **more}
     return {"bom-ref": purl, **dict(sorted(fields.items()))}
 
 
 def add_components(bill: Path, components: Sequence[Component]) -> None:
-    """Write the bill again with these components after its own."""
+    """Append components to a bill of materials, in place."""
     document = json.loads(bill.read_text())
     document["components"] += components
     document["dependencies"] += [{"ref": each["bom-ref"]} for each in components]

@@ -2,7 +2,7 @@
 
     deploy/stack.sh packages rlm | python -m deploy.debian_components BILL
 
-Reads dpkg's status file: each package has a paragraph of fields (deb-control(5)).
+Reads dpkg's status file from standard input: a paragraph of fields (deb-control(5)) per package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def debian_components(status: str) -> list[Component]:
     paragraphs = map(Parser().parsestr, status.strip().split("\n\n"))
     components = [_component(each) for each in paragraphs if _is_installed(each)]
     if not components:
-        raise ValueError("dpkg's status has no installed package")
+        raise ValueError("dpkg's status contains no installed package")
     return sorted(components, key=lambda each: str(each["bom-ref"]))
 
 
@@ -43,7 +43,7 @@ def _main() -> int:
     parser = argparse.ArgumentParser(
         description="Add an image's Debian packages to its bill of materials."
     )
-    parser.add_argument("bill", type=Path)
+    parser.add_argument("bill", type=Path, help="file of the bill of materials, changed in place")
     options = parser.parse_args()
     try:
         add_components(options.bill, debian_components(sys.stdin.read()))

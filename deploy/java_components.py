@@ -2,8 +2,8 @@
 
     python -m deploy.java_components BILL --pom spark_tools/connector.xml --jars build/spark-jars
 
-Names and versions are those of the POM by which the jars were fetched; the hashes are those of the
-files. The two must agree, so that a stale directory is not described.
+Names and versions come from the POM with which the jars were fetched, and hashes from the jars. The
+POM must name exactly the directory's jars, so that a stale directory is never described.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def jar_components(pom: Path, jars: Path) -> list[Component]:
-    """Return the POM's dependencies. Raises ValueError if they are not the directory's jars."""
+    """Return the POM's dependencies. Raises ValueError if the directory's jars differ."""
     components = {
         f"{name}-{version}.jar": (group, name, version) for group, name, version in _of(pom)
     }
     found = {path.name for path in jars.glob("*.jar")}
     if found != components.keys():
         raise ValueError(
-            f"the jars of {jars} are not those of {pom}: {sorted(found ^ components.keys())}"
+            f"{jars} and {pom} differ in these jars: {sorted(found ^ components.keys())}"
         )
     return [_component(*components[name], jars / name) for name in sorted(components)]
 
@@ -55,9 +55,9 @@ def _component(group: str, name: str, version: str, jar: Path) -> Component:
 
 def _main() -> int:
     parser = argparse.ArgumentParser(description="Add the connector's jars to a bill of materials.")
-    parser.add_argument("bill", type=Path)
-    parser.add_argument("--pom", type=Path, required=True)
-    parser.add_argument("--jars", type=Path, required=True)
+    parser.add_argument("bill", type=Path, help="file of the bill of materials, changed in place")
+    parser.add_argument("--pom", type=Path, required=True, help="POM that lists the jars")
+    parser.add_argument("--jars", type=Path, required=True, help="directory of the jars")
     options = parser.parse_args()
     try:
         add_components(options.bill, jar_components(options.pom, options.jars))

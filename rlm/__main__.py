@@ -1,6 +1,6 @@
-"""The program `rlm`; the supervisor starts its children as `python -m rlm`.
+"""Runs the program `rlm`; the supervisor starts its children with `python -m rlm`.
 
-It sets up signals before it imports the command line. Otherwise, SIGHUP during the import would end
+Sets up signals before it imports the command line. Otherwise, SIGHUP during the import would end
 the process, and Ctrl-C would print a stack trace.
 """
 

@@ -1,7 +1,7 @@
-"""The queries of a metadata manager, answered from the cache.
+"""Answers the queries of a metadata manager from its cache.
 
-The metadata partition of a query must be followed, and caught up from the query's start to its end.
-Otherwise, metadata that is being dropped or reread would look like no metadata.
+During the whole query, its metadata partition must be followed and caught up. Otherwise, metadata
+that is being dropped or read again would look as if it did not exist.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class CachedAnswers(RemoteLogMetadataManager):
-    """The queries of the SPI. Thread-safe. A subclass implements publishing and waiting."""
+    """Implements the queries of the SPI; subclasses add publishing and waiting. Thread-safe."""
 
     def __init__(self, cache: MetadataCache, follower: Follower) -> None:
-        """`follower` feeds the cache."""
+        """Answer from `cache`, which `follower` feeds."""
         self._cache = cache
         self._follower = follower
 
@@ -60,7 +60,7 @@ class CachedAnswers(RemoteLogMetadataManager):
         before = {p: self._catching_up(p) for p in range(identity.partition_count)}
         found = self._cache.partitions_of(topic_id, topic)
         if not before.items() <= self._follower.caught_up.items():
-            raise RetriableError("the metadata was dropped meanwhile", topic=topic)
+            raise RetriableError("cannot answer a query: its metadata was dropped", topic=topic)
         return found
 
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
@@ -144,9 +144,9 @@ class CachedAnswers(RemoteLogMetadataManager):
         return self._answer(None, lambda: self._cache.cluster_value(rows, subject))
 
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
-        """Return `ask()` about a partition, or the cluster if None.
+        """Return `ask()`, a query about a partition; about the cluster if `about` is None.
 
-        Raises RetriableError if the metadata is not ready, followed and caught up.
+        Raises RetriableError if the metadata is not ready, not followed, or not caught up.
         """
         identity = self._follower.identity
         if identity is None:
@@ -157,18 +157,20 @@ class CachedAnswers(RemoteLogMetadataManager):
         before = self._catching_up(partition)
         found = ask()
         if self._follower.caught_up.get(partition) != before:
-            raise RetriableError("the metadata was dropped meanwhile", metadata_partition=partition)
+            raise RetriableError(
+                "cannot answer a query: its metadata was dropped", metadata_partition=partition
+            )
         return found
 
     def _catching_up(self, partition: int) -> int:
-        """Return the number of the partition's catch-up.
+        """Return the number of the metadata partition's last catch-up.
 
-        Raises RetriableError if it is not caught up.
+        Raises RetriableError if the partition is not followed or not caught up.
         """
         number = self._follower.caught_up.get(partition)
         if number is None:
             raise RetriableError(
-                "this process has not read the metadata partition to its end, or does not read it",
+                "cannot use the metadata: its metadata partition is not followed or not caught up",
                 metadata_partition=partition,
                 reason=self.readiness().reason,
             )

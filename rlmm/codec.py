@@ -1,7 +1,7 @@
-"""Encodes events as records of the metadata topic, with keys, and decodes them. Pure.
+"""Encodes events as keys and values of the metadata topic's records, and decodes them. Pure.
 
-Broken records raise CorruptError. Records that only a newer version can read (by their kind, event,
-enum value or `min_fold_version`) raise UnsupportedError: they are skipped, never guessed.
+Invalid records raise CorruptError. Records raise UnsupportedError if their kind, event, enum value
+or `min_fold_version` needs a newer version of `rlm`. Callers skip such records.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 FOLD_VERSION = 5
-"""The newest fold rules that this version knows; a record that needs newer ones says so."""
+"""The newest version of the fold rules that this code knows.
+
+A record that needs newer rules has a higher `min_fold_version`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedRecord:
-    """A record's key and value as bytes."""
+    """Represents a record's key and value as bytes."""
 
     key: bytes
     value: bytes
@@ -43,12 +46,12 @@ def decode(key: bytes, value: bytes) -> Event:
 
 
 def record_key(event: Event) -> bytes:
-    """Return the key that an event's record has."""
+    """Return the key of an event's record."""
     return family_of(event).record_key(event).to_bytes()
 
 
 def needed_fold_version(value: bytes) -> int:
-    """Return the fold version that a record's value needs; 0 if the value is not readable."""
+    """Return the fold version that a record's value needs; 0 if the value is unreadable."""
     try:
         return pb.MetadataEvent.FromString(value).min_fold_version
     except DecodeError:
@@ -57,11 +60,15 @@ def needed_fold_version(value: bytes) -> int:
 
 def _checked_family(kind: RecordKind, message: pb.MetadataEvent) -> AnyFamily:
     if message.min_fold_version > FOLD_VERSION:
-        raise UnsupportedError("the record has a newer version", needs=message.min_fold_version)
+        raise UnsupportedError(
+            "cannot decode the record: it needs newer fold rules", needs=message.min_fold_version
+        )
     field = message.WhichOneof("event")
     if field is None:
-        raise UnsupportedError("the record's event is unknown", kind=kind.name)
+        raise UnsupportedError("cannot decode the record: its event is unknown", kind=kind.name)
     family = family_of_field(field)
     if family.kind is not kind:
-        raise CorruptError("a record's key does not match its value", kind=kind.name, event=field)
+        raise CorruptError(
+            "the record is invalid: its key does not match its value", kind=kind.name, event=field
+        )
     return family

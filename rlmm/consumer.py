@@ -1,7 +1,7 @@
-"""MetadataConsumer: reads the metadata topic as typed events, for monitoring and other programs.
+"""Reads the metadata topic as typed events, for monitoring and other programs.
 
-It returns each readable record as it is in the log, even a refused one or a tombstone. The fold
-(rlmm/fold.py) decides which are accepted; use a RemoteLogMetadataManager for the outcome.
+MetadataConsumer returns each readable record in the log, including tombstones and records that the
+fold (rlmm/fold.py) refuses. To read the folded state, use a RemoteLogMetadataManager instead.
 
     reader = KafkaTopicReader({"bootstrap.servers": "broker:9092"}, "__remote_log_segment_metadata")
     consumer = MetadataConsumer(reader, Start.NOW)
@@ -33,14 +33,14 @@ _TOPIC_ID_BYTES = 16
 
 
 class Start(Enum):
-    """Where to begin; alternatively pass a mapping of partitions to offsets."""
+    """Lists the named starts. To begin at chosen offsets, pass a mapping instead."""
 
     BEGINNING = "beginning"
     NOW = "now"
 
 
 class TopicReader(Protocol):
-    """The topic as a consumer needs it; implemented by rlmm.topic.kafka_reader."""
+    """Represents the topic as a consumer reads it. Implemented by rlmm.topic.kafka_reader."""
 
     def partitions(self, timeout_ms: int) -> Sequence[int]: ...
 
@@ -55,7 +55,7 @@ class TopicReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumedRecord:
-    """One record; `event` None is a tombstone, which removes the record with this key."""
+    """Represents one record; `event` is None in a tombstone, which removes the key's record."""
 
     position: MetadataPosition
     append_time_ms: int
@@ -66,11 +66,11 @@ class ConsumedRecord:
 class MetadataConsumer:
     """Reads the topic's partitions from a chosen start. Not thread-safe.
 
-    With `topic`, it returns only records about user topics of that name, and their tombstones after
-    it has seen the topic's id. It skips unreadable records, counts them by reason and logs each
-    reason once. Raises NotFoundError if the topic does not exist or no longer has the offset to
-    read. Raises RetriableError if the topic cannot be read now; call again. Memory: the records of
-    one `poll`.
+    With `topic`, returns only records about user topics of that name. It returns their tombstones
+    only after it has read such a record of the same topic id. Skips unreadable records, counts them
+    by reason, and logs the first of each reason. Raises NotFoundError if the metadata topic does
+    not exist or no longer contains the offset to read. Raises RetriableError if the topic cannot be
+    read now; call again. Memory: the records of one `poll`, and the topic ids found.
     """
 
     def __init__(
@@ -81,7 +81,11 @@ class MetadataConsumer:
         topic: str | None = None,
         timeout_ms: int = 10_000,
     ) -> None:
-        """`start` as a mapping: the next offset to read of each partition; others are not read."""
+        """Begin at `start`.
+
+        A mapping contains the first offset to read of each partition; other partitions are not
+        read. `timeout_ms` bounds each request that finds the start.
+        """
         self._reader = reader
         self._topic = topic
         self._topic_ids: set[bytes] = set()
@@ -89,16 +93,16 @@ class MetadataConsumer:
         reader.assign(_start_positions(reader, start, timeout_ms))
 
     def poll(self, *, timeout_ms: int = 1_000, max_records: int = 1_000) -> list[ConsumedRecord]:
-        """Return the next records after waiting up to `timeout_ms`; in order per partition."""
+        """Wait up to `timeout_ms` for records; return them in log order per partition."""
         records = self._reader.poll(max_records=max_records, timeout_ms=timeout_ms)
         return [taken for record in records if (taken := self._taken(record)) is not None]
 
     def positions(self) -> Mapping[int, int]:
-        """Return the next offset of each partition, from which another consumer can continue."""
+        """Return each partition's next offset to read; another consumer can start from these."""
         return self._reader.positions()
 
     def skipped(self) -> Mapping[str, int]:
-        """Return how many records could not be read, by reason."""
+        """Return how many records were skipped, by reason: `unsupported` or `corrupt`."""
         return dict(self._skipped)
 
     def _taken(self, record: TopicRecord) -> ConsumedRecord | None:

@@ -1,12 +1,12 @@
-"""Writes to the metadata topic, but not to a partition with a write of unknown result.
+"""Writes to the metadata topic; first finds the result of an earlier write if it is unknown.
 
 After a delivery timeout, a broker may have appended the record above the high watermark, where no
-end offset shows it. So the next write to that partition is a barrier: a tombstone of a key without
-a record. Reading the barrier back also reads everything that the leader appended before it. That
-gives the result of each open write. Nothing else is written to the partition until then.
+end offset shows it. So the next write to that partition is a barrier: a tombstone of a key that no
+record has. Reading the barrier back means that everything before it was read, which gives the
+result of each open write. Until then, nothing else is written to the partition.
 
-A network may deliver a request even after the barrier. The fold rules cover that case: see "When a
-write's result is unknown" in docs/metadata.md.
+The network may deliver a request even after the barrier. The fold rules cover this case: see "When
+a write's result is unknown" in docs/metadata.md.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _NOBODY = UUID(int=0).bytes
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _OpenWrite:
-    """The newest write to a partition with an unknown result; compared by identity."""
+    """Represents a partition's newest write with an unknown result; compared by identity."""
 
     key: bytes
 
 
 class KnownWrites:
-    """Writes to one topic. Thread-safe. Memory: at most one key per metadata partition."""
+    """Writes records to one topic. Thread-safe. Memory: at most one key per partition."""
 
     def __init__(self, topic: EventTopic, read_past: Callable[[PublishedPosition], bool]) -> None:
-        """`read_past` waits until a record is read back and applied; False on timeout."""
+        """`read_past` waits until a record is read back and applied; returns False on timeout."""
         self._topic = topic
         self._read_past = read_past
         self._open: dict[int, _OpenWrite] = {}
@@ -49,10 +49,10 @@ class KnownWrites:
     def write(
         self, partition: int, key: bytes, value: bytes | None, was_read: Callable[[], bool]
     ) -> PublishedPosition | None:
-        """Write one record; return None if its ack was lost but `was_read` finds it written.
+        """Write one record; return None if its ack was lost but `was_read` shows the record.
 
-        Raises RetriableError if it was not written. Raises UnknownResultError if that is unknown,
-        or if the result of an earlier write to the partition is.
+        Raises RetriableError if the record was not written. Raises UnknownResultError if the result
+        of this write, or of an earlier write to the partition, stays unknown.
         """
         self.settle(partition)
         try:
@@ -63,7 +63,7 @@ class KnownWrites:
             if was_read():
                 return None
             raise RetriableError(
-                "the record was not written",
+                "cannot write a metadata record: it was not written",
                 partition=partition,
                 reason=error,
             ) from error
@@ -71,14 +71,14 @@ class KnownWrites:
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         """Write one record.
 
-        Raises RetriableError if it was not written. Raises UnknownResultError if that is unknown,
-        or if the result of an earlier write to the partition is.
+        Raises RetriableError if the record was not written. Raises UnknownResultError if the result
+        of this write, or of an earlier write to the partition, is unknown.
         """
         self.settle(partition)
         return self._publish(partition, key, value)
 
     def settle(self, partition: int) -> None:
-        """Read the partition past each write with an unknown result. Raises UnknownResultError."""
+        """Read the partition past all writes with unknown results. Raises UnknownResultError."""
         with self._lock:
             opened = self._open.get(partition)
         if opened is None:
@@ -88,10 +88,10 @@ class KnownWrites:
         except RetriableError as error:
             raise _not_known(partition, error) from error
         if not self._read_past(barrier):
-            raise _not_known(partition, "the topic was not read back in time")
+            raise _not_known(partition, "this process did not read the topic back in time")
         with self._lock:
-            if self._open.get(partition) is not opened:  # another write's result was lost meanwhile
-                raise _not_known(partition, "further writes had no answer")
+            if self._open.get(partition) is not opened:  # another result was lost meanwhile
+                raise _not_known(partition, "the brokers did not respond to further writes")
             del self._open[partition]
 
     def _settle_after(self, error: UnknownResultError, partition: int) -> None:
@@ -99,10 +99,10 @@ class KnownWrites:
             self.settle(partition)
         except UnknownResultError as unknown:
             raise UnknownResultError(
-                "it is not known whether the record was written, and it may still arrive",
+                "cannot find out whether the record was written: it may still arrive",
                 partition=partition,
                 reason=error,
-                advice="Try again when the cluster answers: rlm then reads the topic first",
+                advice="Try again when the cluster responds: rlm then reads the topic first",
             ) from unknown
 
     def _publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
@@ -115,9 +115,9 @@ class KnownWrites:
 
 
 def barrier_key(key: bytes) -> bytes:
-    """Return a key of the same metadata partition under which no process writes a record.
+    """Return a key of the same metadata partition that no record has.
 
-    The fold of every version ignores its tombstone. Compaction keeps only a key's last tombstone.
+    The fold of every version ignores the key's tombstones. Compaction keeps only the last one.
     """
     written = parse_record_key(key)
     if written.kind in CLUSTER_KINDS:

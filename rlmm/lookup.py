@@ -1,11 +1,11 @@
-"""Finds the stored segment to read an offset from, or why there is none.
+"""Finds the stored segment from which to read an offset; if there is none, finds the reason.
 
 As in Kafka's RemoteLogManager, the log's lineage gives the leader epoch that wrote the offset, and
-that epoch gives the finished segment. Only the part that agrees with the lineage, at or above the
-log start, is served. An offset that no segment serves is below the log start, in a hole, in a
-recorded gap, or beyond all stored offsets. Readers skip only recorded gaps, whose loss is known;
-the other cases need different responses. StoredLog has these rules for a caller that has all
-segments of a partition at hand. This module does not access objects, indexes or brokers.
+that epoch gives the finished segment. Readers get only the part of the segment that agrees with the
+lineage, at or above the log start. An offset that is not stored is below the log start, in a hole,
+in a recorded gap, or beyond all stored offsets. Readers skip only recorded gaps, whose loss is
+known; the other cases require different responses. StoredLog applies these rules to a list of all
+segments of a partition. This module does not access objects, indexes or brokers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class Absence(Enum):
-    """Why no stored segment serves an offset."""
+    """Represents the reason why no stored segment serves an offset."""
 
     BELOW_LOG_START = "below the log start"
     HOLE = "in a hole of the stored segments"
@@ -37,10 +37,10 @@ class Absence(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotStored:
-    """No stored segment serves `offset`.
+    """Represents an offset that no stored segment serves.
 
-    `until_offset` is the next offset that may be readable: the log start, or the hole's end. It is
-    None beyond all stored offsets. For a recorded gap, it is the next offset to look up.
+    `until_offset` is the next offset that may be readable: the log start, or the end of the hole.
+    For a recorded gap, it is the next offset to look up. It is None beyond all stored offsets.
     """
 
     topic_id_partition: TopicIdPartition
@@ -49,9 +49,9 @@ class NotStored:
     until_offset: int | None = None
 
     def error(self) -> NotFoundError:
-        """Return this as an error, for a reader without another source."""
+        """Return this as an error, for a reader that has no other source."""
         return NotFoundError(
-            f"the offset is {self.absence.value}",
+            f"cannot read the offset: it is {self.absence.value}",
             partition=self.topic_id_partition,
             offset=self.offset,
             until_offset=self.until_offset,
@@ -59,10 +59,11 @@ class NotStored:
 
 
 class StoredLog:
-    """The readable stored offsets of one partition, and its recorded gaps. Immutable.
+    """Represents the readable stored offsets of one partition, and its recorded gaps. Immutable.
 
-    `ranges` ascend by start, are at or above the log start, and may overlap. Memory: two references
-    per range. A lookup of a stored offset takes time logarithmic in the number of ranges.
+    `ranges` ascend by start, are at or above the log start, and may overlap. Memory: three
+    references per range. The time of a lookup of a stored offset is logarithmic in the number of
+    ranges.
     """
 
     def __init__(
@@ -84,14 +85,14 @@ class StoredLog:
         state: PartitionState,
         segments: Iterable[RemoteLogSegmentMetadata],
     ) -> StoredLog:
-        """Return the log that these segments make, given the partition's current state."""
+        """Return the log that consists of these segments, given the partition's current state."""
         gaps = (gap.offsets for gap in state.gaps)
         return cls(topic_id_partition, _readable(state, segments), gaps)
 
     def at(self, offset: int) -> StoredRange | NotStored:
-        """Return the range with the highest end that has `offset`, or why there is none.
+        """Return the range that contains `offset` and has the highest end, or why there is none.
 
-        It never returns BELOW_LOG_START, because it does not know the log start.
+        The reason is never BELOW_LOG_START, because this class does not know the log start.
         """
         below = bisect_right(self._starts, offset)
         if below and offset in self._furthest[below - 1].offsets:
@@ -110,12 +111,12 @@ class StoredLog:
         )
 
     def stored_above(self, offset: int) -> int | None:
-        """Return the first start of a range above `offset`; None if there is none."""
+        """Return the lowest start of a range above `offset`; None if there is none."""
         number = bisect_right(self._starts, offset)
         return self._starts[number] if number < len(self._starts) else None
 
     def gap_above(self, offset: int) -> int | None:
-        """Return the first start of a recorded gap above `offset`; None if there is none."""
+        """Return the lowest start of a recorded gap above `offset`; None if there is none."""
         starts = (gap.start_offset for gap in self.gaps)
         return min((start for start in starts if start > offset), default=None)
 
@@ -127,10 +128,10 @@ def locate_around(
     offset: int,
     failed: Collection[UUID],
 ) -> StoredRange | NotStored:
-    """Return what `locate_in` does, but prefer a segment that is not known to be damaged.
+    """Return the result of `locate_in`, but prefer a segment that is not known to be damaged.
 
-    `failed` are segments that could not be read just now. A recorded anomaly is only a report, so
-    a segment with one is still returned if there is no other.
+    `failed` contains segments that could not be read just now. A recorded anomaly is only a report,
+    so a segment with an anomaly is still returned if there is no other segment.
     """
     stored = locate_in(state, metadata, topic_id_partition, offset)
     damaged = {*failed, *(anomaly.segment for anomaly in state.anomalies)}
@@ -148,7 +149,7 @@ def locate_sound(
     offset: int,
     damaged: Collection[UUID],
 ) -> StoredRange | None:
-    """Return a segment that has `offset` and is not in `damaged`, or None."""
+    """Return a segment that contains `offset` and is not in `damaged`; None if there is none."""
     ranges = readable_ranges(metadata, topic_id_partition, offset)
     holding = [r for r in ranges if offset in r.offsets and r.metadata.segment_id.id not in damaged]
     return max(holding, key=lambda r: r.offsets.end_offset, default=None)
@@ -157,10 +158,10 @@ def locate_sound(
 def locate(
     metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, offset: int
 ) -> StoredRange | NotStored:
-    """Return the segment to read `offset` from, with the part of it that may be served.
+    """Return the segment from which to read `offset`, with the part of it that is readable.
 
-    Of segments that overlap, the one with the highest end in the offset's epoch wins. The caller
-    must know whether the metadata is complete (`RemoteLogMetadataManager.caught_up`).
+    If segments overlap, the segment with the highest end in the offset's epoch wins. The caller
+    must check that the metadata is complete (`RemoteLogMetadataManager.caught_up`).
     """
     state = metadata.partition_state(topic_id_partition)
     return locate_in(state, metadata, topic_id_partition, offset)
@@ -172,7 +173,7 @@ def locate_in(
     topic_id_partition: TopicIdPartition,
     offset: int,
 ) -> StoredRange | NotStored:
-    """Return what `locate` does, given the partition's current state."""
+    """Return the result of `locate`, given the partition's current state."""
     first_offset = state.first_readable_offset
     if first_offset is not None and offset < first_offset:
         return NotStored(
@@ -181,7 +182,7 @@ def locate_in(
             absence=Absence.BELOW_LOG_START,
             until_offset=first_offset,
         )
-    # `state` has the lineage, which also limits the range: reading it again would take time.
+    # The lineage comes from `state`: it also limits the range, and reading it again takes time.
     epoch = state.lineage.epoch_for_offset(offset)
     if epoch is not None:
         found = metadata.remote_log_segment_metadata(topic_id_partition, offset, leader_epoch=epoch)
@@ -194,7 +195,7 @@ def locate_in(
 def readable_ranges(
     metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, from_offset: int = 0
 ) -> tuple[StoredRange, ...]:
-    """Return all ranges that end above `from_offset`, ascending by start; they may overlap."""
+    """Return the readable ranges that end above `from_offset`, by start; they may overlap."""
     state = metadata.partition_state(topic_id_partition)
     records = metadata.list_remote_log_segments(
         topic_id_partition,
@@ -212,8 +213,8 @@ def log_start_offset(
 ) -> int:
     """Return the first offset of the log over both tiers, given the broker's own log start.
 
-    This is the offset that a leader recorded or a client requested, else the lower start of the
-    two tiers. If nothing is stored, the broker's own start counts if it is higher.
+    This is the offset that the owner recorded or a client requested, or else the lower start of the
+    two tiers. If nothing is stored, the broker's own log start counts if it is higher.
     """
     return log_start_of(
         local_start_offset,
@@ -225,7 +226,7 @@ def log_start_offset(
 def log_start_of(
     local_start_offset: int, *, recorded_offset: int | None, first_stored_offset: int | None
 ) -> int:
-    """Return what `log_start_offset` does, given the metadata; None: the metadata has no value."""
+    """Return the result of `log_start_offset` from values of the metadata, or None for none."""
     if first_stored_offset is None:
         return max(local_start_offset, recorded_offset or 0)
     if recorded_offset is not None:
@@ -236,7 +237,7 @@ def log_start_of(
 def _search(
     metadata: RemoteLogMetadataManager, tip: TopicIdPartition, offset: int, state: PartitionState
 ) -> StoredRange | NotStored:
-    """Return another segment with the offset, or its absence, when the lookup by epoch fails."""
+    """Search all segments for the offset, because the lookup by epoch failed."""
     gaps = (gap.offsets for gap in state.gaps)
     found = StoredLog(tip, readable_ranges(metadata, tip, offset), gaps).at(offset)
     if isinstance(found, StoredRange) or found.absence is not Absence.HOLE:
@@ -268,5 +269,5 @@ def _from_log_start(stored: StoredRange, state: PartitionState) -> StoredRange:
 
 
 def _further(one: StoredRange, other: StoredRange) -> StoredRange:
-    """Return the range with the higher end, `one` if both end at the same offset."""
+    """Return the range with the higher end; `one` if both end at the same offset."""
     return other if other.offsets.end_offset > one.offsets.end_offset else one

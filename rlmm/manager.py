@@ -1,11 +1,11 @@
-"""TopicBasedRemoteLogMetadataManager: publish to the topic, answer from the cache (KIP-405).
+"""Publishes events to the metadata topic and answers queries from the cache (KIP-405).
 
-`start` follows the topic on a thread. A program that reads only once, or a simulation, need not
-call it: then each waiting call runs the follower itself, and all calls must be on one thread.
+`start` follows the topic on a thread. A simulation, or a program that reads only once, need not
+call `start`: then each waiting call runs the follower itself, and all calls must be on one thread.
 
 Only this module writes the owner's tombstones. It removes superseded records, such as trims,
-after it has read back their successor as accepted. `write_tombstones` removes a deleted segment's
-records.
+after it has read back their accepted successor. `write_tombstones` removes the records of a deleted
+segment.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _WHOLE_WAIT_MS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerSettings:
-    """The manager's settings.
+    """Represents the settings of the metadata manager.
 
-    `consume_wait_ms`: how long applying a published event, or reaching the topic's end, may take
-    (Kafka's remote.log.metadata.consume.wait.ms). `tombstone_grace_ms`: how long a segment's
-    records are kept after its deletion and after its last copy deadline. `follows_all`: follow all
-    metadata, not only that of hosted partitions.
+    `consume_wait_ms` limits the wait until a published event is applied or the topic's end is
+    reached (Kafka's remote.log.metadata.consume.wait.ms). A segment's records are kept for
+    `tombstone_grace_ms` after its deletion and its last copy deadline. If `follows_all`, the
+    manager follows all metadata, not only that of hosted partitions.
     """
 
     follows_all: bool = True
@@ -75,7 +75,7 @@ class ManagerSettings:
 
 
 class TopicBasedRemoteLogMetadataManager(CachedAnswers):
-    """Owns topic and cache, and closes them. Thread-safe after `start`."""
+    """Owns the topic and the cache, and closes them. Thread-safe after `start`."""
 
     def __init__(
         self,
@@ -99,15 +99,15 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._closed = False
 
     def start(self) -> None:
-        """Follow the topic on a thread until `close`. Call this at most once."""
+        """Start to follow the topic on a thread, until `close`. Call this at most once."""
         self._thread.start()
 
     def is_hanging(self) -> bool:
-        """Return whether following will never continue in this process. Thread-safe."""
+        """Return whether only a restart of the process can resume following. Thread-safe."""
         return self._thread.is_hanging()
 
     def wait_ready(self, timeout_ms: int) -> Readiness:
-        """Wait up to `timeout_ms` until ready, and return the readiness."""
+        """Wait up to `timeout_ms` until the metadata is ready; return the readiness."""
         self._wait(lambda: self._follower.readiness.is_ready, timeout_ms)
         return self._follower.readiness
 
@@ -118,7 +118,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         try:
             found = replace(found, newer_records_count=self._cache.newer_records_count())
         except TieredStorageError:
-            _log.debug("newer records cannot be counted now")
+            _log.debug("cannot count newer records now: the cache cannot be read")
         return replace(
             found,
             segments_count=size.entry_counts.get(Table.SEGMENTS, 0),
@@ -159,7 +159,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             self._progress.forget(event_id)
         if result is None:
             raise RetriableError(
-                "the event was published, but not read back in time", written=written
+                "cannot confirm the event: it was written, but not read back in time",
+                written=written,
             )
         if result.accepted and written is not None:
             self._remove_superseded(event, written)
@@ -172,7 +173,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             return
         if entry.state not in (None, SegmentState.DELETE_SEGMENT_FINISHED):
             raise RetriableError(
-                "cannot write tombstones: the segment is not deleted yet", segment=segment_id
+                "cannot write tombstones: the segment is not yet deleted", segment=segment_id
             )
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
         if entry.state and self.broker_time_ms() < last_ms + self._settings.tombstone_grace_ms:
@@ -180,10 +181,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                 "cannot write tombstones: late records of the segment may still arrive",
                 segment=segment_id,
             )
-        # Lists of segments omit those whose tombstones an earlier call wrote only in part.
+        # Lists omit segments for which an earlier call wrote only some of the tombstones.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
-        # Once the segment is unknown, nothing leads to the records to remove with it.
+        # These records cannot be found once the segment is unknown.
         ending = [
             key
             for family in PARTITION_FAMILIES
@@ -225,14 +226,18 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
     def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
         if not family_of_kind(key.kind).reuses_keys:
-            raise ValueError(f"only a record's owner removes {key.kind.name}")
+            raise ValueError(
+                f"cannot remove the record: only a record's owner removes {key.kind.name}"
+            )
         partition, count = CLUSTER_PARTITION, self._partition_count()
         if key.kind not in CLUSTER_KINDS:
             partition = subject_partition(key.subject, count)
             self._catching_up(partition)
         written = self._writes.publish(partition, key.to_bytes(), None)
         if waits and not self._read_past(written):
-            raise RetriableError("the removal was published, but not read back in time")
+            raise RetriableError(
+                "cannot confirm the removal: its tombstone was written, but not read back in time"
+            )
 
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
@@ -260,7 +265,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         every = frozenset(range(self._partition_count()))
         ends = self._ends_of(every, _WHOLE_WAIT_MS)
         if not self._wait_applied(lambda: self._progress.has_reached(ends), _WHOLE_WAIT_MS):
-            raise RetriableError("the metadata has not reached the end of its topic", topic=topic)
+            raise RetriableError(
+                "cannot list the topic's partitions: not all metadata was applied in time",
+                topic=topic,
+            )
         return super().partitions_of(topic_id, topic)
 
     def broker_time_ms(self) -> int:
@@ -278,9 +286,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._cache.close()
 
     def _partition_count(self) -> int:
-        """Return the partition count.
+        """Return the number of metadata partitions.
 
-        Raises RetriableError until ready, so that nothing is written before.
+        Raises RetriableError until the metadata is ready, so that nothing is written before.
         """
         readiness, identity = self._follower.readiness, self._follower.identity
         if not readiness.is_ready or identity is None:
@@ -288,14 +296,14 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return identity.partition_count
 
     def _followed(self, partitions: Iterable[TopicIdPartition]) -> dict[TopicIdPartition, int]:
-        """Return the partitions whose metadata is followed here, with their metadata partition."""
+        """Return the metadata partition of each partition whose metadata is followed here."""
         count = self._partition_count()
         wanted = self._assignment.wanted(count, self._progress.positions)
         followed = {tip: metadata_partition(tip, count) for tip in partitions}
         return {tip: partition for tip, partition in followed.items() if partition in wanted}
 
     def _ends_of(self, partitions: frozenset[int], timeout_ms: int) -> Mapping[int, int]:
-        """Return the topic's ends; with a following thread, concurrent callers share requests."""
+        """Return the topic's end offsets; after `start`, concurrent callers share requests."""
         if not partitions:
             return {}
         if not self._thread.is_started:
@@ -305,7 +313,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def _writable(self, topic_id_partition: TopicIdPartition) -> int:
         """Return the metadata partition to write to.
 
-        Raises RetriableError if it is not caught up.
+        Raises RetriableError if that partition is not caught up.
         """
         partition = metadata_partition(topic_id_partition, self._partition_count())
         self._catching_up(partition)
@@ -314,8 +322,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
         """Write tombstones for records that the accepted event supersedes, and for expired ones.
 
-        Superseded records are removed only at offsets of the metadata topic below the event: a
-        newer record may follow it, and must stay.
+        Removes superseded records only below the event's offset in the metadata topic: a record
+        after the event is newer, and must stay.
         """
         family = family_of(event)
         partition = family.partition_of(event)
@@ -338,7 +346,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for key in keys:
                 self._writes.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
-            _log.info(LogLine("superseded records stay until the next attempt", error=error))
+            _log.info(LogLine("cannot remove superseded records: they stay for now", error=error))
 
     def _read_past(self, written: PublishedPosition) -> bool:
         end = {written.partition: written.offset + 1}
@@ -347,7 +355,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         )
 
     def _wait_applied(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait for the predicate; False on timeout, or if nothing can be applied at present."""
+        """Wait for the predicate; False on timeout, or if the metadata is not ready."""
         self._wait(lambda: predicate() or not self._follower.readiness.is_ready, timeout_ms)
         return predicate()
 
@@ -366,8 +374,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 def _segment_keys(entries: Mapping[bytes, SegmentEntry]) -> Iterator[RecordKey]:
     """Yield the keys of all remaining records of these segments, by subject, in removal order.
 
-    If the removal ends early, the rest must not look like a live segment to a process that never
-    reads the removed records. So refused records come first, then accepted ones in log order.
+    If the removal stops early, the remaining records must not look like a live segment to a process
+    that never reads the removed ones. So refused records come first, then accepted ones in log
+    order.
     """
     for subject, entry in entries.items():
         for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):

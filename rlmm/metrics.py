@@ -1,4 +1,4 @@
-"""The counters of the metadata topic and its cache as plain numbers; the process exports them."""
+"""Defines the counters of the metadata topic and its cache; the process exports them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataMetrics:
-    """Counters since the process started, and current values.
+    """Represents counters since the process started, and current values.
 
-    `refused_events_count` and `skipped_events_count` are by reason. `positions` are next offsets by
-    metadata partition. `lag_events_count` counts unapplied records up to the last fetched ends,
-    `missing_events_count` up to the ends at the start of following. `newer_records_count` counts
-    records that only a newer version can fold. `not_ready` is the reason, empty if ready.
-    `catching_up_count` counts followed partitions that are not caught up. `segments_count` and
-    `rows_count` of the cache are estimates.
+    `not_ready` is the reason; it is empty if the metadata is ready. `refused_events_count` and
+    `skipped_events_count` are by reason. `positions` contains the next offset to apply in each
+    metadata partition. `lag_events_count` is the number of unapplied offsets below the end offsets
+    that were read last. `missing_events_count` is the number below the ends from when following
+    began. `catching_up_count` is the number of followed partitions that are not caught up.
+    `newer_records_count` is the number of records that only a newer version can fold.
+    `segments_count` and `rows_count` of the cache are estimates.
     """
 
     is_ready: bool

@@ -1,6 +1,7 @@
-"""Maps a subject to the partition of the metadata topic that carries its records.
+"""Maps a subject to the partition of the metadata topic that contains its records.
 
-The mapping must never change: records of one subject on two partitions have no order.
+**The mapping must never change:** records of one subject on two partitions have no order, so a fold
+would be wrong.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _SUBJECT_END = 1 + PARTITION_SUBJECT_BYTES
 
 
 def metadata_partition(value: TopicIdPartition, partition_count: int) -> int:
-    """Return CRC32C of the topic id (16 bytes) and partition (u32, big endian), modulo count."""
+    """Return the CRC32C of topic id (16 bytes) and partition (u32, big endian), modulo count."""
     return subject_partition(partition_subject(value), partition_count)
 
 
 def subject_partition(subject: bytes, partition_count: int) -> int:
-    """Return `metadata_partition` of a partition subject (rlmm/record_keys.py)."""
+    """Return the metadata partition of a partition subject (rlmm/record_keys.py)."""
     return crc32c(subject) % partition_count
 
 
 def event_partition(event: Event, partition_count: int) -> int:
-    """Return the metadata partition that an event is written to."""
+    """Return the metadata partition to which an event is written."""
     partition = family_of(event).partition_of(event)
     if partition is None:
         return CLUSTER_PARTITION
@@ -41,9 +42,9 @@ def event_partition(event: Event, partition_count: int) -> int:
 
 
 def is_misplaced(key: bytes, partition: int, partition_count: int) -> bool:
-    """Return whether a record is on another metadata partition than its key belongs to.
+    """Return whether a record is on a metadata partition to which its key does not belong.
 
-    False for an empty key, for an unknown kind, and for a partition's key that is too short.
+    Returns False for an empty key, an unknown kind, and a partition's key that is too short.
     """
     if len(key) < _SUBJECT_END:
         return bool(key) and key[0] in CLUSTER_KINDS and partition != CLUSTER_PARTITION

@@ -1,4 +1,4 @@
-"""Positions and identity of the metadata topic, as topic and cache share them."""
+"""Defines the positions and the identity of the metadata topic, for the topic and the cache."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from typing import NamedTuple
 
 CLUSTER_PARTITION = 0
-"""Carries records without a user partition, such as policies; every process follows it."""
+"""Contains the records about no user partition, such as policies; every process follows it."""
 
 
 class MetadataPosition(NamedTuple):
-    """The position of a record in the metadata topic."""
+    """Represents the position of a record in the metadata topic."""
 
     partition: int
     offset: int
@@ -20,9 +20,10 @@ class MetadataPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPosition:
-    """The next offset to read, and leader epoch and broker time of the record before it.
+    """Represents the next offset to read, and what is known of the record read before it.
 
-    These are -1 and 0 if no record was read. The broker uses the epoch to detect a truncated log.
+    `leader_epoch` is -1 and `append_time_ms` is 0 if no record was read. The broker uses the epoch
+    to detect a truncated log.
     """
 
     offset: int
@@ -32,7 +33,7 @@ class ReadPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicIdentity:
-    """A topic of a cluster; a checkpoint of another topic must never be merged with it."""
+    """Represents a topic of a cluster; a checkpoint is valid only for an equal identity."""
 
     cluster_id: str
     topic_id: str
@@ -40,9 +41,10 @@ class TopicIdentity:
 
 
 class TopicRecord(NamedTuple):
-    """One record as read. `value` None is a tombstone; `append_time_ms` is by the broker's clock.
+    """Represents one record as it was read; `value` is None for a tombstone.
 
-    `leader_epoch` is that of the leader that appended it, -1 if unknown.
+    `append_time_ms` is by the broker's clock. `leader_epoch` is the epoch of the leader that
+    appended the record; -1 if unknown.
     """
 
     partition: int

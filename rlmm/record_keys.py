@@ -1,4 +1,4 @@
-"""Keys of the metadata topic's records, and the subjects that order them and the cache's rows.
+"""Defines the keys of the metadata topic's records, and the subjects that group them.
 
 | kind | byte | rest |
 |---|---|---|
@@ -20,10 +20,10 @@
 | cluster secret set | 0x13 | nothing |
 | policy level | 0x14 | first 16 bytes of the SHA-256 of its pattern in UTF-8 |
 
-A partition subject is the topic id (16) and the partition as u32, big endian. A segment subject is
-a partition subject and the segment id. The key alone names a record's subject, even that of a
-tombstone. Kinds whose acceptance depends on order carry the event's id, so that no record replaces
-another.
+Numbers in parentheses are lengths in bytes. A partition subject is the topic id (16) and the
+partition as u32, big endian. A segment subject is a partition subject and the segment id. The key
+alone identifies a record's subject, even for a tombstone. Keys of kinds whose acceptance depends on
+order contain the event's id, so that no record replaces another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EVENT_ID_BYTES = 16
 
 
 class RecordKind(IntEnum):
-    """The first byte of a key."""
+    """Represents the kind of a record: the first byte of its key."""
 
     SEGMENT = 0x01
     CLAIM = 0x02
@@ -73,15 +73,15 @@ _CLUSTER_SUBJECT_BYTES = {
 }
 _OF_ALL = frozenset({RecordKind.REGISTRATION, RecordKind.POLICY_LEVEL})
 CLUSTER_KINDS = frozenset(_CLUSTER_SUBJECT_BYTES)
-"""Kinds that concern no single user partition; after the kind, their keys are only the subject."""
+"""Kinds that concern no single user partition; their keys are the kind and the subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """A parsed key.
+    """Represents a parsed key.
 
-    `event_id` is the id of the event, or of the lease, anomaly or offload segment that the key
-    names. It is empty if the subject alone is the key.
+    `event_id` is the id of the event, or of the lease, anomaly or offload segment status that the
+    key identifies. It is empty if the key is only the kind and the subject.
     """
 
     kind: RecordKind
@@ -121,7 +121,7 @@ def partition_subject(value: TopicIdPartition) -> bytes:
 
 
 def subject_partition_number(subject: bytes) -> int:
-    """Return the number of the partition that a subject begins with."""
+    """Return the partition number of a partition or segment subject."""
     number: int = _PARTITION.unpack_from(subject)[1]
     return number
 
@@ -137,14 +137,14 @@ def segment_key(segment: RemoteLogSegmentId, event_id: UUID) -> bytes:
 
 
 def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> bytes:
-    """Return the key of a partition's event; `event_id` may be a lease's or an anomaly's id."""
+    """Return the key of a partition's event; `event_id` is as in RecordKey."""
     return bytes((kind,)) + partition_subject(value) + event_id.bytes
 
 
 def record_scope(key: bytes) -> bytes:
-    """Return what a key of any version concerns: a partition subject, a topic id, or all (empty).
+    """Return what a key of any version concerns: a partition subject, a topic id, or b"" for all.
 
-    Unreadable keys and the keys of processes, policy levels and the secret concern all.
+    Unreadable keys, and keys of processes, policy levels and the secret, concern everything.
     """
     try:
         parsed = parse_record_key(key)

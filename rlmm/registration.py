@@ -1,17 +1,16 @@
 """Decides which registered processes are live, and by which clock. Pure.
 
-| process | counts as gone when its last heartbeat is |
+| process | counts as gone if the age of its last heartbeat is at least |
 | --- | --- |
-| manager | three of its own heartbeat intervals old |
-| gateway | 15 s old, whatever its interval |
+| manager | three of its own heartbeat intervals |
+| gateway | 15 s, regardless of its interval |
 
-At that age the process is gone; one millisecond earlier it is live. A process that registers as
-stopped is gone at once. A process whose own heartbeats do not come back is not ready after three
-intervals, by the same function (`has_missed_heartbeats`).
+A process that registers as stopped is gone at once. A process that does not read back its own
+heartbeats is not ready after three intervals, by the same function (`has_missed_heartbeats`).
 
 Managers and gateways use the brokers' clock, so that a replayed registration does not revive a dead
-process. A command that reads the metadata once sees that clock stop while no process writes;
-`now_of` then returns the time of the command's own clock.
+process. For a command, that clock stops while no process writes; `now_of` then returns the time of
+the command's own clock.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from collections.abc import Iterable
 from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole, Registration
 
 LEASE_MS = 15_000
-"""How long a gateway's heartbeat counts."""
+"""The age at which a gateway's heartbeat no longer counts."""
 
 MISSED_HEARTBEATS = 3
-"""A manager is gone after this number of missed heartbeats, each after its own interval."""
+"""A manager is gone after this number of its heartbeat intervals without a heartbeat."""
 
 SILENCE_MS = 90_000
 """The brokers' clock counts as stopped if the newest record is older than this."""
@@ -41,12 +40,12 @@ def is_live(registration: Registration, now_ms: int) -> bool:
 
 
 def has_stopped(registration: Registration) -> bool:
-    """Return whether the process registered that it stops, or an operator forgot it."""
+    """Return whether a process registered as stopped, or an operator removed it."""
     return registration.process.readiness is ProcessReadiness.STOPPED
 
 
 def has_missed_heartbeats(silent_ms: int, interval_ms: int) -> bool:
-    """Return whether a silence is as long as three heartbeats of this interval."""
+    """Return whether a silence lasted at least three heartbeat intervals."""
     return silent_ms >= MISSED_HEARTBEATS * interval_ms
 
 
@@ -62,10 +61,10 @@ def live_processes(
 
 
 def now_of(broker_time_ms: int, wall_ms: int) -> int:
-    """Return the time for a command's decisions: its own clock's if the brokers' has stopped."""
+    """Return the time for a command's decisions: by its own clock if the brokers' has stopped."""
     return wall_ms if is_clock_stopped(broker_time_ms, wall_ms) else broker_time_ms
 
 
 def is_clock_stopped(broker_time_ms: int, wall_ms: int) -> bool:
-    """Return whether the brokers' clock has stopped, by a command's own clock."""
+    """Return whether the newest record is older than SILENCE_MS, by a command's own clock."""
     return wall_ms - broker_time_ms > SILENCE_MS

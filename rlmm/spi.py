@@ -1,8 +1,8 @@
-"""RemoteLogMetadataManager (KIP-405): strongly consistent metadata of stored segments.
+"""Defines RemoteLogMetadataManager (KIP-405): strongly consistent metadata of stored segments.
 
-All changes are events in the metadata topic. `publish` returns after this process has read its
-event back and folded it. So a caller reads its own writes and knows whether the event was accepted.
-After a refusal, a caller must not carry out the side effect that the event announced.
+Each change is an event in the metadata topic. `publish` returns after this process has read the
+event back and folded it. So a caller reads its own writes, and knows whether the event was
+accepted. If it was refused, the caller must not do what the event announced.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishResult:
-    """The outcome of a published event; `refusal` is None if it was accepted, else the reason.
+    """The outcome of a published event; `refusal` says why it was refused, None if accepted.
 
-    `append_time_ms` is the record's LogAppendTime; deadlines count from it.
+    `append_time_ms` is the LogAppendTime of the event's record; deadlines count from it.
     """
 
     refusal: str | None
@@ -39,12 +39,12 @@ class PublishResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRecord:
-    """A segment's current metadata, with the log-append times that decisions need.
+    """A segment's current metadata, with the times that decisions need, by the broker's clock.
 
-    `copy_deadline_ms` is the end of its copy attempt by the broker's clock, or 0 if unknown. A
-    COPY_SEGMENT_STARTED past its deadline is dangling. `changed_ms` is the LogAppendTime of the
-    current state. If `is_dead_lettered`, only a repair or an operator deletes it. `changed_at` is
-    the position of the current state's record; it is None only in tests.
+    `copy_deadline_ms` is the deadline of the segment's copy, 0 if unknown. A segment that is still
+    in COPY_SEGMENT_STARTED after its deadline is dangling. `changed_ms` is the LogAppendTime of the
+    record that set the current state, and `changed_at` is its position, None only in tests. If
+    `is_dead_lettered` is true, only a repair or an operator deletes the segment.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -56,9 +56,9 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewerRecord:
-    """A record that this process's fold cannot read.
+    """A record that the fold of this process cannot read.
 
-    `needs_fold_version` is 0 if the fold of no version can read it.
+    `needs_fold_version` is the fold version that can read it, 0 if none can.
     """
 
     needs_fold_version: int
@@ -66,7 +66,7 @@ class NewerRecord:
 
 
 class PartitionKey(NamedTuple):
-    """A partition, identified by its topic's id alone."""
+    """A partition, identified by its number and its topic's id, without the topic's name."""
 
     topic_id: UUID
     partition: int
@@ -74,14 +74,14 @@ class PartitionKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPartitions:
-    """The partitions that changed up to `count`; `partition_keys` None: any may have changed."""
+    """The changed partitions up to `count`; if `partition_keys` is None, any may have changed."""
 
     count: int
     partition_keys: frozenset[PartitionKey] | None
 
 
 class UnreadyReason(Enum):
-    """Why the metadata is not ready; the value is the reason's name in metrics."""
+    """Why the metadata is not ready; metrics use the value as the reason's name."""
 
     UNREACHABLE = "topic_unreachable"
     GONE = "topic_gone"
@@ -92,7 +92,7 @@ class UnreadyReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """Whether the records from before the start are applied; `reason` is empty if they are."""
+    """Whether the metadata is ready; `reason` says why it is not, empty if it is ready."""
 
     is_ready: bool
     reason: str = ""
@@ -100,20 +100,20 @@ class Readiness:
 
 
 class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
-    """Metadata of the partitions that this process hosts, or of all. All methods are thread-safe.
+    """The metadata of the partitions that this process hosts, or of all partitions. Thread-safe.
 
     Queries and events about a partition raise RetriableError unless its metadata is followed and
     caught up. Queries about the cluster (policies, registrations) raise it unless the cluster's
-    metadata is caught up, and all writes raise it while the metadata is not ready. Functions of
-    the families' modules read and remove the records of families, for example
+    metadata is caught up. All writes raise it while the metadata is not ready. To read or remove
+    the records of an event family, call the functions of its module, for example
     `topic_policies(manager)`.
     """
 
     @abstractmethod
     def readiness(self) -> Readiness:
-        """Return whether all records up to the ends seen at the start are applied.
+        """Return whether all records up to the topic's ends at the start are applied.
 
-        No decision may precede that. If only hosted partitions are followed, this covers the
+        Decide nothing until they are. If only hosted partitions are followed, this covers the
         cluster's records and the partitions that were cached at the start. Partitions that are
         added later become ready one by one.
         """
@@ -121,7 +121,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     @property
     @abstractmethod
     def identity(self) -> TopicIdentity | None:
-        """The metadata topic that positions refer to; None until a topic was followed."""
+        """The metadata topic to which positions refer; None until the first one is followed."""
 
     @abstractmethod
     def on_partition_leadership_changes(
@@ -130,8 +130,8 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
         """Follow the metadata of the partitions that the broker leads and follows (KIP-405).
 
         Idempotent; does not wait. Queries about a partition work once its metadata is caught up.
-        The first call must name all partitions that the broker hosts: it drops the metadata of
-        others that an earlier run left. Does nothing if all metadata is followed.
+        The first call must name all partitions that the broker hosts, because it drops the cached
+        metadata of all others. Has no effect if all metadata is followed.
         """
 
     @abstractmethod
@@ -145,7 +145,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     def follow_topics(self, topic_ids: Iterable[UUID]) -> None:
         """Follow all metadata partitions that may carry records of these topics; does not wait.
 
-        This is for deleted topics: no broker hosts them, and only their records name their
+        Use it for deleted topics: no broker hosts them, and only their records name their
         partitions. Each call replaces the topics of the previous call.
         """
 
@@ -154,44 +154,44 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
         """Write an event, wait until it is applied here, and return whether it was accepted.
 
         Raises RetriableError if the event was not written, or if the result is not known within the
-        deadline. In the second case the event may still be appended later; conclude nothing. An
-        event is never written twice. No other event is written to its metadata partition before the
-        result is known. Raises RetriableError, and writes nothing, for a read lease beyond
-        READ_LEASES_MAX_COUNT unexpired ones of its partition, and for an anomaly beyond
-        ANOMALIES_MAX_COUNT.
+        deadline. In the second case the event may still be appended later, so conclude nothing. An
+        event is never written twice. Until the result is known, no other event is written to the
+        same metadata partition. Also raises RetriableError, and writes nothing, for a new read
+        lease of a partition with READ_LEASES_MAX_COUNT unexpired ones, and for a new anomaly of a
+        partition with ANOMALIES_MAX_COUNT.
         """
 
     @abstractmethod
     def write_tombstones(self, segment_id: RemoteLogSegmentId) -> None:
         """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
 
-        Also removes the account of its offload segment, and those of failed attempts without a
-        segment. Only the partition's owner may call this. Raises RetriableError if the segment is
-        in an earlier state, and while late records of it may still be appended.
+        Also removes the account of its offload segment, and the accounts of failed attempts that
+        left no segment. Only the partition's owner may call this. Raises RetriableError if the
+        segment is in an earlier state, or while late records of it may still be appended.
         """
 
     @abstractmethod
     def write_partition_tombstones(self, topic_id_partition: TopicIdPartition) -> None:
         """Write tombstones for the records of a partition in DELETE_PARTITION_FINISHED.
 
-        The records of its deletion are never removed, because they make the fold refuse late
-        copies. Any process may call this. Does nothing in another state. Raises RetriableError
-        while `segment` returns one of its segments.
+        Keeps the records of the deletion, because they make the fold refuse late copies. Any
+        process may call this. Does nothing if the partition is in another state. Raises
+        RetriableError while `segment` still returns a segment of the partition.
         """
 
     @abstractmethod
     def write_topic_tombstones(self, topic_id: UUID) -> None:
-        """Write tombstones for a topic id's policy and pauses.
+        """Write tombstones for the policy and the pauses of a topic id.
 
-        Call this only when nothing of the topic is stored.
+        Call this only if nothing of the topic is stored any more.
         """
 
     def caught_up(
         self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None
     ) -> bool:
-        """Ask the topic for its end and wait until it is applied; return False if that fails.
+        """Wait until the records up to the topic's current end are applied; return False if not.
 
-        The default of `timeout_ms` is the manager's limit for its own published events.
+        The default of `timeout_ms` is the time for which `publish` waits for its event.
         """
         return bool(self.those_caught_up((topic_id_partition,), timeout_ms=timeout_ms))
 
@@ -199,18 +199,18 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
     ) -> frozenset[TopicIdPartition]:
-        """Return the partitions for which `caught_up` is true; requests all ends at once."""
+        """Return the partitions for which `caught_up` is true, with one wait for all of them."""
 
     @abstractmethod
     def broker_time_ms(self) -> int:
-        """Return a lower bound of the broker's clock: the newest LogAppendTime applied, or 0."""
+        """Return a lower bound of the brokers' clock: the newest applied LogAppendTime, or 0."""
 
     @abstractmethod
     def changed_partitions(self, since_count: int) -> ChangedPartitions:
         """Return the partitions that changed since the `count` of an earlier result; never waits.
 
-        Pass 0 at first. A value that you query after one result is still current if the next
-        result does not name its partition.
+        Pass 0 in the first call. A value that was queried after one call is still current if the
+        result of the next call does not include its partition.
         """
 
     @abstractmethod
@@ -221,35 +221,35 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         """Return the known partitions of a topic id, ascending; `topic` is their topic's name.
 
-        The result is complete if all metadata is followed or `follow_topics` named the topic: then
-        it covers all current records of the metadata topic. Raises RetriableError if these are not
-        applied within a short wait.
+        The result covers all current records of the metadata topic. Raises RetriableError if these
+        are not applied within a short wait, or if not all metadata is followed: call
+        `follow_topics` first.
         """
 
     @abstractmethod
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record about this partition, its topic or all that only newer rules can fold.
+        """Return a record that this fold cannot read and that concerns the partition, or None.
 
-        While there is one, queries work, but nothing may be copied, trimmed or deleted: the record
-        may forbid it.
+        It can concern the partition alone, its topic, or the whole cluster. While such a record
+        exists, queries work, but do not copy, trim or delete: the record may forbid it.
         """
 
     @abstractmethod
     def remote_log_segment_metadata(
         self, topic_id_partition: TopicIdPartition, offset: int, *, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the COPY_SEGMENT_FINISHED segment that has `offset` as `leader_epoch` wrote it.
+        """Return the COPY_SEGMENT_FINISHED segment with the record of `leader_epoch` at `offset`.
 
-        Without `leader_epoch`, the log's lineage gives the epoch, and the result is None if it has
-        none for the offset. The log start does not limit the result.
+        If `leader_epoch` is None, the log's lineage gives the epoch; returns None if the lineage
+        does not cover the offset. The log start does not limit the result.
 
-        Of several segments, the one with the highest end in that epoch wins, then the one with the
-        highest start, then the greatest id. The result depends only on the set of finished
-        segments. Kafka's RemoteLogLeaderEpochState depends on the order of arrival: it takes the
-        floor of the start offsets that it still references. It drops a start offset when a segment
-        arrives that begins no later and reaches the epoch's end so far. For duplicates, contained
-        segments and longer segments with the same start, both return the same segment. Where two
-        segments overlap in part, Kafka may find none although one of them has the offset.
+        Of several segments, the one with the highest end offset in that epoch wins, then the one
+        with the highest start offset, then the greatest id. So the result depends only on the set
+        of finished segments. In Kafka's RemoteLogLeaderEpochState, it depends on the order of
+        arrival. Kafka takes the floor of the start offsets that it still references. It drops a
+        start offset when a segment arrives that begins no later and reaches the epoch's end so far.
+        For duplicates, contained segments and longer segments with the same start, both return the
+        same segment. If two segments partly overlap, Kafka may find neither of them.
         """
 
     @abstractmethod
@@ -267,35 +267,38 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     ) -> Iterator[SegmentRecord]:
         """Return segments that end above `from_offset`, by ascending base offset; a snapshot.
 
-        Without `states`, it omits only DELETE_SEGMENT_FINISHED, as in KIP-405. With `leader_epoch`,
-        it returns only segments with records of that epoch, in the log's lineage or not.
+        If `states` is None, the result omits only DELETE_SEGMENT_FINISHED, as in KIP-405. With
+        `leader_epoch`, the result contains only segments with records of that epoch, whether or
+        not the epoch is in the log's lineage.
         """
 
     @abstractmethod
     def highest_offset_for_epoch(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
-        """Return the last stored offset of an epoch over its finished segments (KIP-405), or None.
+        """Return an epoch's highest offset in finished segments; None if there is none (KIP-405).
 
-        Unlike Kafka's implementation, it ignores segments that were deleted since.
+        Unlike Kafka's implementation, it ignores segments that have been deleted since.
         """
 
     @abstractmethod
     def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
-        """Return the first readable offset that is stored in the log's lineage; None if none is.
+        """Return the first offset of the log's lineage that is readable and stored, or None.
 
-        This is KIP-405's earliestLogOffset, never below the log start. In released versions of
-        Kafka, RemoteLogManager takes the first segment's start in the first epoch that has one.
+        This is KIP-405's earliestLogOffset, but never below the log start. In released versions of
+        Kafka, RemoteLogManager returns the start of the first segment in the first epoch that has
+        a segment.
         """
 
     @abstractmethod
     def next_segment_with_txn_index(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the first segment with a transaction index, from the one that has `offset` on.
+        """Return the first segment with a transaction index; search from `offset` (KIP-1058).
 
-        The search looks up each next segment at the end of the previous one, within one epoch. It
-        returns None at a hole and at the epoch's end (KIP-1058).
+        The search begins at the segment that contains `offset`, and looks up each next segment at
+        the end of the previous one, within the epoch. Returns None if it reaches a hole or the end
+        of the epoch.
         """
 
     @abstractmethod
@@ -304,7 +307,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     ) -> int:
         """Return the bytes of the finished segments with records of an epoch (KIP-852).
 
-        A segment counts in full in each of its epochs. Without `leader_epoch`, each segment that
+        A segment counts in full in each of its epochs. If `leader_epoch` is None, each segment that
         begins in the log's lineage counts once.
         """
 

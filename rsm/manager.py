@@ -1,12 +1,13 @@
-"""SegmentStorageManager: the RemoteStorageManager over a layout and a chunk storage.
+"""Implements RemoteStorageManager with layouts and a chunk storage.
 
 A segment writer (rsm.segment_writer) decides the order in which a copy writes objects.
 rsm.object_deletion decides the order in which they are deleted.
 
 This module writes no metadata events: the caller records objects before the copy and after the
 deletion. Memory: each running copy needs the memory of its layout, one piece of its source (1 MiB
-by default), and its encoded companion twice. Each read needs its range once, or twice if the layout
-adds bytes to those of the log. The cache of companions and indexes needs `decoded_cache_bytes`.
+by default), and its encoded companion twice. Each read needs its range once; twice if it joins
+several pieces or decodes blocks. The cache of companions and indexes is limited to
+`decoded_cache_bytes`, counted in encoded lengths.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ _NAMED_KEYS = 16
 
 
 class SegmentStorageManager(RemoteStorageManager):
-    """The segments in one store. Thread-safe. `close` also closes the storage.
+    """Stores segments in one store. Thread-safe. `close` also closes the storage.
 
-    Reads segments of all given layouts. Writes a new one in the first of `layouts` that supports
-    it; at least one must support empty logs. A topic may name another layout, also by the class of
-    a plug-in: `class_names` maps such classes to names. Writes a streamed segment in the topic's
-    layout if that has chunks, or else in `stream_layout`, by default the first of `layouts`. With
-    `read_back`, reads each object again after the write.
+    Reads segments of all given layouts. A topic may name its layout, also by the class of a
+    plug-in: `class_names` maps such classes to names. The default is the first of `layouts`. An
+    empty log gets the first layout that can store it; at least one must. A streamed segment gets
+    the topic's layout if that has chunks, and otherwise `stream_layout`, by default the first of
+    `layouts`. With `read_back`, reads each object again after the write.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class SegmentStorageManager(RemoteStorageManager):
         if failures:
             first = next(iter(failures.values()))
             raise RetriableError(
-                "objects could not be deleted",
+                "cannot delete all objects of the segment",
                 segment_id=metadata.segment_id,
                 keys=tuple(islice(failures, _NAMED_KEYS)),
                 count=len(failures),
@@ -203,7 +204,7 @@ class SegmentStorageManager(RemoteStorageManager):
         self._storage.close()
 
     def _layout_called(self, name: str) -> SegmentLayout | None:
-        """Return a layout by its name, or the class of a plug-in."""
+        """Return a layout by its name or its plug-in's class; None if it is unknown."""
         return self._layouts.get(self._class_names.get(name, name))
 
     def _planned(

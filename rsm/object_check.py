@@ -1,6 +1,6 @@
-"""ObjectCheck: compares an object in the store with its record.
+"""Compares an object in the store with its record. Does not know layouts.
 
-Memory: one piece of 1 MiB if the check reads the object. This module does not know layouts.
+Memory: one piece of 1 MiB if the check reads the object.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rsm.transfer import ReadBack, read_all
 
 
 class ObjectCheck:
-    """A check of stored objects; with `read`, also of their content. Thread-safe.
+    """Compares lengths and checksums of stored objects; with `read`, also of what it reads.
 
-    A check drops an object from the caches of `storage` before it reads the object.
+    Drops an object from the caches of `storage` before it reads the object. Thread-safe.
     """
 
     def __init__(self, storage: ChunkStorage, *, read: bool, attempt: CopyAttempt) -> None:
@@ -26,9 +26,9 @@ class ObjectCheck:
         self._attempt = attempt
 
     def fault_of(self, stored: StoredObject) -> ObjectFault | None:
-        """Return how an object differs from its record, or None.
+        """Return how an object differs from its record; None if it does not.
 
-        Raises RetriableError and the attempt's errors.
+        Raises RetriableError, and the attempt's errors.
         """
         self._attempt.check()
         try:

@@ -1,8 +1,9 @@
 """Deletes the objects of segments in bulk, each segment's companion last.
 
 The companion describes the other objects, so it must exist as long as any of them does. A killed
-writer, or a fenced one that does not know it yet, may have an upload in progress. A deletion
-first discards that upload, so that it cannot create the deleted object again.
+writer, or a fenced writer that still runs, may have left an upload in progress. The deletion of an
+object without a recorded length first discards such uploads, so that none can create the object
+again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.storage.chunk_storage import ChunkStorage
 
 Failures = Mapping[str, TieredStorageError]
-"""The keys of objects that may still exist, each with the error of its deletion."""
+"""Maps the key of each object that may still exist to the error of its deletion."""
 
 
 def delete_segments(
@@ -22,9 +23,9 @@ def delete_segments(
 ) -> list[Failures]:
     """Delete the objects of segments; return the failures of each segment, in order.
 
-    An absent object counts as deleted. After a failure, the segment's companion stays, and is not
-    among the failures. An object without a recorded length may never have been complete: its
-    uploads are discarded. Never raises.
+    An absent object counts as deleted. If the deletion of another object fails, the segment's
+    companion stays, and is not among the failures. An object without a recorded length may be
+    incomplete, so its uploads are discarded. Raises no TieredStorageError.
     """
     keys = [segment.object_keys for segment in segments]
     unfinished = {
@@ -40,7 +41,10 @@ def delete_segments(
 
 
 def delete_unfinished(storage: ChunkStorage, keys: Sequence[str]) -> Failures:
-    """Delete objects whose creation may be in progress; return the failures. Never raises."""
+    """Delete objects whose creation may be in progress; return the failures.
+
+    Raises no TieredStorageError.
+    """
     return _delete(storage, keys, keys)
 
 
@@ -56,7 +60,10 @@ def _delete(storage: ChunkStorage, keys: Sequence[str], unfinished: Collection[s
 
 
 def delete_objects(storage: ChunkStorage, keys: Sequence[str]) -> Failures:
-    """Delete objects in no particular order; return the failures. Never raises."""
+    """Delete objects in no particular order; return the failures.
+
+    Raises no TieredStorageError.
+    """
     if not keys:
         return {}
     try:

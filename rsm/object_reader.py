@@ -1,7 +1,6 @@
-"""ObjectReader: reads a segment's objects, checks them against their records, and caches them.
+"""Reads segments' objects, checks them, and caches decoded ones. Does not know layouts.
 
-It checks the length of each range, and the checksum of objects that are read whole. This module
-knows no layouts.
+Checks the length of each range, and the recorded checksum of each object that is read whole.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ _T = TypeVar("_T")
 
 
 class ObjectReader:
-    """The objects of one store, with caches of decoded ones. Thread-safe.
+    """Reads the objects of one store, with a cache of decoded ones. Thread-safe.
 
-    Memory: `decoded_bytes` of decoded objects, 3 MB of noted positions.
+    Memory: decoded objects of up to `decoded_bytes` in total, counted in encoded lengths; and up to
+    3 MB of noted positions.
     """
 
     def __init__(self, storage: ChunkStorage, *, decoded_bytes: int) -> None:
@@ -42,14 +42,14 @@ class ObjectReader:
         return piece
 
     def read_into(self, key: str, positions: ByteRange, target: memoryview) -> None:
-        """Read into the beginning of `target`, with the errors of `read`."""
+        """Read into the beginning of `target`. Raises the errors of `read`."""
         _require_all(key, positions, self._storage.read_range_into(key, positions, target))
 
     def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
-        """Return a whole object decoded by `decode`, from the cache if possible.
+        """Return the result of `decode` for a whole object, from the cache if possible.
 
-        All calls for one key use the same `decode`. Raises the errors of `read` and `decode`, and
-        CorruptError if the object differs from its record.
+        All calls for one key must use the same `decode`. Raises the errors of `read` and `decode`,
+        and CorruptError if the object's checksum differs from its record.
         """
         value = self._decoded.get(stored.key, lambda: self._decode(stored, decode))
         return cast(_T, value)
@@ -65,7 +65,7 @@ class ObjectReader:
         return frozenset((*self._decoded.keys(), *self._noted.keys(), *self._storage.kept()))
 
     def forget(self, key: str) -> None:
-        """Remove an object from the caches, including that of the store."""
+        """Remove an object from the caches, including the store's cache."""
         self._decoded.forget(key)
         self._noted.forget(key)
         self._storage.forget(key)

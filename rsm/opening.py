@@ -36,10 +36,10 @@ def open_store(
     failed: PluginFailed = ignore_failure,
     observe: RequestObserver = ignore_request,
 ) -> ChunkStorage:
-    """Open a store; `failed` counts the errors of a plug-in.
+    """Open a store. If it is a plug-in, `failed` counts its errors.
 
     Raises the errors of `open_storage`, and InvalidConfigError for a plug-in that cannot be
-    started. `observe` receives the requests of a store that is not a plug-in.
+    started. If the store is not a plug-in, `observe` is called for its requests.
     """
     if not isinstance(store, Plugin):
         return open_storage(store, observe)
@@ -56,10 +56,10 @@ def open_segments(
     origin: ObjectOrigin | None = None,
     failed: PluginFailed = ignore_failure,
 ) -> RemoteStorageManager:
-    """Open the segments; new objects record `origin`. `close` of the result closes `storage`, too.
+    """Open the segments in `storage`; `close` of the result also closes `storage`.
 
-    Closes `storage` before it raises an error: InvalidConfigError for a plug-in that cannot be
-    started, or that has the name of another layout.
+    The built-in layouts record `origin` in new objects. On an error, closes `storage`. Raises
+    InvalidConfigError for a plug-in that cannot be started, or has the name of another layout.
     """
     read_back = ReadBack() if settings.should_read_back else None
     try:
@@ -88,14 +88,14 @@ def open_segments(
 def open_store_scan(
     settings: SegmentSettings, storage: ChunkStorage, failed: PluginFailed = ignore_failure
 ) -> StoreScan:
-    """Open the search for segments in a store, which the caller closes.
+    """Open the search for segments in a store. The caller closes `storage`.
 
-    Raises InvalidConfigError for a plug-in that cannot be started, and for a plug-in's storage
-    manager, because only that plug-in knows where the objects of segments are.
+    Raises InvalidConfigError for a layout plug-in that cannot be started. Raises it also if the
+    storage manager is a plug-in, because only the plug-in knows where segments are.
     """
     if settings.manager is not None:
         raise InvalidConfigError(
-            "segments can be found in the store only with rlm's own storage manager",
+            "cannot search the store for segments: the storage manager is a plug-in",
             key=settings.manager.key,
             found=settings.manager.class_name,
             advice="Use the tools of the plug-in",
@@ -105,7 +105,7 @@ def open_store_scan(
 
 
 def open_layout(plugin: Plugin, failed: PluginFailed = ignore_failure) -> SegmentLayout:
-    """Open a layout that is a plug-in. Raises InvalidConfigError if it cannot be started."""
+    """Start the plug-in of a layout. Raises InvalidConfigError if it cannot be started."""
     inner = start_plugin(plugin, SegmentLayout)  # type: ignore[type-abstract]  # loading checks
     try:
         return PluginLayout(inner, PluginCalls(plugin, failed))
@@ -114,7 +114,7 @@ def open_layout(plugin: Plugin, failed: PluginFailed = ignore_failure) -> Segmen
 
 
 class _PluginSegments(PluginStorageManager):
-    """A plug-in's storage manager; `close` also closes the store of `rlm`'s own objects."""
+    """A plug-in's storage manager. `close` also closes the store of `rlm`'s other objects."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _PluginSegments(PluginStorageManager):
 def _built_in_layouts(
     settings: SegmentSettings, origin: ObjectOrigin | None
 ) -> dict[str, SegmentLayout]:
-    """Return the layouts by name. Blocks of streams are small, because they are buffered."""
+    """Return the built-in layouts by name. `block_v2` buffers blocks, so its blocks are small."""
     stream_block_bytes = min(settings.block_bytes, DEFAULT_STREAM_BLOCK_BYTES)
     return {
         RAW: RawLayout(origin=origin),
@@ -173,5 +173,5 @@ def _layouts(
 def _cannot_start(plugin: Plugin, error: RetriableError) -> InvalidConfigError:
     context = {name: value for name, value in error.context.items() if name != "plugin"}
     return InvalidConfigError(
-        "plug-in cannot be started", key=plugin.key, plugin=plugin.class_name, **context
+        "the plug-in cannot be started", key=plugin.key, plugin=plugin.class_name, **context
     )

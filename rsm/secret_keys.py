@@ -17,5 +17,5 @@ def is_secret(key: str) -> bool:
 
 
 def without_credentials(text: str) -> str:
-    """Mask the user and password of an address: all before its last `@`, except the scheme."""
+    """Mask the user and password of an address: the text before its last `@` except the scheme."""
     return _CREDENTIALS.sub(rf"\1{NOT_SHOWN}@", text)

@@ -1,9 +1,9 @@
-"""ObjectsWriter: writes a segment's objects; the log is appended in pieces or written as a whole.
+"""Writes the objects of a segment, whose log it gets in pieces or as a whole.
 
-This module alone decides the order of effects. It writes and verifies one object after the other,
-in the layout's order: the log's object or its chunks first, the companion last. It does not write
-planned chunks that the log does not reach. On any error it deletes what may have been written, and
-raises the error.
+This module alone decides the order of the writes. It writes and verifies one object after the
+other, in the layout's order: the log's object or its chunks first, the companion last. It does not
+write planned chunks that the log does not reach. On any error it deletes the objects that it may
+have written, and raises the error.
 
 A separate thread sends an appended log to the store (rsm.storage.uploads.piece_stream). The
 caller's thread writes all other objects.
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class ObjectsWriter(SegmentWriter):
-    """The writer of one segment's objects in a chunk storage."""
+    """Writes one segment's objects to a chunk storage. Not thread-safe."""
 
     def __init__(
         self,
@@ -92,9 +92,9 @@ class ObjectsWriter(SegmentWriter):
         reused: Callable[[int], None],
         unused: Callable[[UUID], None],
     ) -> None:
-        """Use the sent bytes of the log's object again, unless the layout divides logs into chunks.
+        """Reuse the sent bytes of the log's object, unless the layout divides logs into chunks.
 
-        Segments with another layout are unused.
+        Does not reuse the bytes of segments with another layout.
         """
         if self._layout.chunk_bytes is not None:
             super().reuse(earlier, reused=reused, unused=unused)
@@ -149,7 +149,7 @@ class ObjectsWriter(SegmentWriter):
 
     @contextmanager
     def _until_failed(self) -> Iterator[None]:
-        """Abort at an error. Raises the first error again, and ValueError after the seal."""
+        """Abort if the context fails. Raises an earlier error again; ValueError after the seal."""
         if self._error is not None:
             raise self._error
         if self._is_sealed:
@@ -230,11 +230,11 @@ class ObjectsWriter(SegmentWriter):
                 reuse=reuse,
             )
         except AlreadyExistsError:
-            self._written.remove(content.key)  # another writer's object, not to be deleted
+            self._written.remove(content.key)  # another writer created it, so it must stay
             raise
 
     def _discard(self) -> None:
-        """Delete the objects of a failed copy if possible; log the keys that remain."""
+        """Delete the objects of a failed copy if possible; log the keys of remaining objects."""
         left = delete_objects(self._storage, self._written)
         if left:
             _log.warning(

@@ -1,7 +1,7 @@
-"""RemoteStorageManager (KIP-405): copies log segments to objects and reads them back.
+"""Defines RemoteStorageManager (KIP-405), which copies log segments to objects and reads them back.
 
-rsm.manager implements it. A layout decides how objects are built, a chunk storage where they are.
-Offsets and leader epochs are passed through, not interpreted.
+rsm.manager implements it: a layout builds the objects, and a chunk storage stores them. Offsets and
+leader epochs are stored and returned, but not interpreted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rsm.segment.ranges import ByteRange
 
 
 class IndexType(Enum):
-    """The kinds of index that `fetch_index` reads, as KIP-405's IndexType lists them."""
+    """Represents the kinds of index that `fetch_index` reads (KIP-405's IndexType)."""
 
     OFFSET = "offset"
     TIMESTAMP = "timestamp"
@@ -36,20 +36,20 @@ class IndexType(Enum):
 
 
 class CopyAttempt(ABC):
-    """The limits of one attempt to copy. The copy checks them between pieces of work."""
+    """Represents the limits of one attempt to copy. The copy checks them between pieces of work."""
 
     @abstractmethod
     def check(self) -> None:
         """Return if the attempt may continue.
 
-        Raises RetriableError past its deadline, FencedError if its leadership was lost,
+        Raises RetriableError after its deadline, FencedError if the broker lost the leadership,
         StoppedError if the process stops. Thread-safe.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedObjects:
-    """The layout and the objects of a segment to be copied, as its metadata records them."""
+    """Represents the layout and the objects of a segment to copy, as its metadata records them."""
 
     layout: str
     objects: tuple[StoredObject, ...]
@@ -57,11 +57,11 @@ class PlannedObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedSegment:
-    """A finished copy: the planned objects with lengths and CRC32C, and custom metadata.
+    """Represents a finished copy: the written objects with length and CRC32C, and custom metadata.
 
-    It has no chunk that was planned but not written. Only the implementation understands
-    `custom_metadata` (KIP-917); empty bytes mean none. The segment's record keeps them, so that
-    each later fetch and deletion gets them back.
+    Omits planned chunks that were not written. Only the implementation understands
+    `custom_metadata` (KIP-917); empty bytes mean none. The segment's record contains them, so that
+    each later fetch and deletion receives them.
     """
 
     objects: tuple[StoredObject, ...]
@@ -69,7 +69,7 @@ class CopiedSegment:
 
 
 class SegmentWriter(ABC):
-    """The writer of one segment's objects. The segment's end need not be known at the start.
+    """Writes the objects of one segment. The segment's end need not be known at the start.
 
     Append the log, or write it as a whole; then seal the segment, or abort it. Each call needs:
 
@@ -79,24 +79,24 @@ class SegmentWriter(ABC):
         seal      the segment's record, and its indexes and lineage
 
     Until `seal` returns, the objects do not count as the segment: its record is not finished, and
-    the companion is missing. After any error, the written objects are deleted if possible, and each
-    later call raises the same error again, except `abort`. A process that dies may leave objects of
-    the planned names. One caller at a time.
+    the companion is missing or not verified. After any error, the written objects are deleted if
+    possible, and each later call except `abort` raises the same error again. A process that dies
+    may leave objects of the planned names. Not thread-safe.
 
     Memory: what the store and the layout need. Appended bytes need more than a log that is written
-    as a whole: a layout in blocks buffers one block, and a writer that waits for its log keeps one
-    part of the store's upload memory occupied. A store may end a request that gets no bytes for its
+    as a whole: a layout in blocks buffers one block, and a writer that waits for its log occupies
+    one part of the store's upload memory. A store may end a request that gets no bytes within its
     time limit, so a writer should not wait for long.
     """
 
     @abstractmethod
     def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:
-        """Count the batches of the next `append` as entries of a ledger, from this entry id on.
+        """Begin a ledger: the next appended batch is its entry `first_entry_id`.
 
-        For a log that spans files: each file is a ledger, and its id is the file's base offset
-        (PIP-76). Ledger ids ascend, and the entry ids of one ledger are consecutive. Without a
-        call, the log is one ledger: its id is the base offset of the first batch, and entries count
-        from 0. Layouts without ledgers ignore the call.
+        Use it for a log that spans files: each file is a ledger, and its id is the file's base
+        offset (PIP-76). Ledger ids ascend, and the entry ids of one ledger are consecutive. If this
+        method is never called, the log is one ledger: its id is the base offset of the first batch,
+        and its entry ids start at 0. Layouts without ledgers ignore the call.
         """
 
     def reuse(
@@ -106,34 +106,34 @@ class SegmentWriter(ABC):
         reused: Callable[[int], None],
         unused: Callable[[UUID], None],
     ) -> None:
-        """Use the bytes again that unfinished writers of `earlier` have sent, if they are the same.
+        """Reuse the bytes that unfinished writers of `earlier` have sent, if they equal the log.
 
         Call it before the first `append`. All `earlier` segments begin at this segment's base
-        offset, and are fenced. The store may create objects of their names, for which the caller is
-        responsible, and may refuse what their writers still send. `reused` gets the lengths that
-        are not sent again, and `unused` the id of each segment that is needed no longer; any thread
-        may call both. If this writer fails, the bytes that it has sent stay for a later writer,
-        until the segment is deleted. This default uses nothing again.
+        offset, and are fenced. The store may create objects with their names; the caller must
+        delete these objects. The store may also refuse what their writers still send. `reused` gets
+        the lengths of reused bytes, and `unused` the id of each segment that is no longer needed;
+        any thread may call them. If this writer fails, the bytes that it has sent stay for a later
+        writer, until the segment is deleted. This default reuses nothing.
         """
         del reused
         for each in earlier:
             unused(each.segment_id.id)
 
-    def end_reuse(self) -> None:  # noqa: B027 - most use nothing again
-        """Use no earlier bytes again for the log that is appended after this call."""
+    def end_reuse(self) -> None:  # noqa: B027 - most writers reuse nothing
+        """Reuse no earlier bytes for the log that is appended after this call."""
 
     @abstractmethod
     def append(self, log: memoryview) -> None:
-        """Append the log's next bytes, in pieces of any length; their memory can then be reused.
+        """Append any number of bytes to the log. The caller can then reuse their memory.
 
-        Waits while the store is slower. Raises the errors of `copy_log_segment_data`.
+        Waits if the store is slower than the caller. Raises the errors of `copy_log_segment_data`.
         """
 
     @abstractmethod
     def write(self, log: SizedSource, batches: BatchExtents | None = None) -> None:
-        """Write the whole log instead of calling `append`; read it in the caller's thread.
+        """Write the whole log, which the caller's thread reads. Call it instead of `append`.
 
-        `batches` are those of LogSegmentData. Raises the errors of `copy_log_segment_data`.
+        `batches` is LogSegmentData.batches. Raises the errors of `copy_log_segment_data`.
         """
 
     @abstractmethod
@@ -143,20 +143,20 @@ class SegmentWriter(ABC):
         """End the log, write the remaining objects, and return the copied segment.
 
         `metadata` is the segment's record, with the planned objects and the log's length. Raises
-        CorruptError for another record, and the errors of `append`.
+        CorruptError if the record does not match the written segment, and the errors of `append`.
         """
 
     @abstractmethod
     def abort(self, reason: BaseException) -> None:
-        """Delete written objects, if possible, and free all resources. Does nothing after `seal`.
+        """Delete written objects, if possible, and free all resources.
 
-        The store's request in flight fails with `reason`.
+        A request in flight to the store fails with `reason`. Does nothing after `seal` or an error.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectFault:
-    """An object that differs from its record: missing, or corrupt with a reason."""
+    """Represents an object that is missing or corrupt; `reason` describes the difference."""
 
     object_key: str
     is_missing: bool
@@ -168,14 +168,14 @@ class RemoteStorageManager(ABC):
 
     @property
     def can_reuse_unfinished(self) -> bool:
-        """Whether a writer may use the bytes of an unfinished one again (SegmentWriter.reuse)."""
+        """Whether a writer can reuse the bytes of an unfinished writer (SegmentWriter.reuse)."""
         return False
 
     @abstractmethod
     def plan_objects(
         self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
-        """Name the objects that `copy_log_segment_data` would write, without writing anything.
+        """Name the objects that `copy_log_segment_data` would write. Writes nothing.
 
         `size_bytes` is the log's length. It is 0 if compaction removed all batches; not every
         layout can store such a segment. The caller records the names before the first byte is
@@ -185,17 +185,17 @@ class RemoteStorageManager(ABC):
     def plan_objects_in(
         self, layout: str, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
-        """Name the objects of a segment whose topic has a layout of its own.
+        """Name the objects of a segment whose topic sets its own layout, as `plan_objects` does.
 
-        As `plan_objects`. `layout` is a name as in `rsm.config.layout`. A log without batches may
-        get another layout, because not every layout can store it. Raises UnsupportedError for an
-        unknown layout. This default always raises it, because KIP-405 has no layouts.
+        `layout` is a name as in `rsm.config.layout`. A log without batches may get another layout,
+        because not every layout can store it. Raises UnsupportedError for an unknown layout. This
+        default always raises it, because KIP-405 has no layouts.
         """
         raise UnsupportedError(
-            "this remote storage manager has no layouts",
+            "cannot use the topic's layout: this remote storage manager has no layouts",
             segment_id=segment_id,
             layout=layout,
-            advice="Remove the topic's own layout",
+            advice="Remove the layout from the topic's policy",
         )
 
     def plan_streamed_objects(
@@ -206,12 +206,12 @@ class RemoteStorageManager(ABC):
         most_bytes: int,
         layout: str | None = None,
     ) -> PlannedObjects:
-        """Name the objects of a segment that is written while its end is not known (PIP-76).
+        """Name the objects of a segment that is written before its end is known (PIP-76).
 
-        As `plan_objects`. The log has at most `most_bytes`. `layout` is the topic's own layout; if
-        it cannot store a stream, the result has another layout. Raises UnsupportedError if the
-        implementation stores only whole segments. This default always raises it, because KIP-405
-        has no such method.
+        The log has at most `most_bytes`. `layout` is the topic's own layout; if it cannot store a
+        stream, the result has another layout. The caller records the names, as for `plan_objects`.
+        Raises UnsupportedError if the implementation stores only whole segments. This default
+        always raises it, because KIP-405 has no such method.
         """
         raise UnsupportedError(
             "cannot stream a segment: this remote storage manager stores only whole segments",
@@ -227,7 +227,7 @@ class RemoteStorageManager(ABC):
     ) -> SegmentWriter:
         """Return a writer of the planned objects, with the guarantees of a copy.
 
-        Raises UnsupportedError for an unknown layout, or if the implementation stores only whole
+        Raises UnsupportedError if the layout is unknown or the implementation stores only whole
         segments. This default always raises it, because KIP-405 has no such method.
         """
         raise UnsupportedError(
@@ -246,18 +246,18 @@ class RemoteStorageManager(ABC):
         On return the objects are durable and verified: their length in the store equals the
         source's, and so does their checksum if the store keeps one. With read-back enabled, they
         were also read again. On any error the written objects are deleted if possible; the names in
-        `metadata.objects` identify the rest. Not idempotent: a second attempt has a new id.
-        Raises CorruptError (local bytes are bad, or the store returned others), RetriableError, and
-        the errors of `attempt`. A caller with a limit for custom metadata deletes a segment that
-        exceeds it.
+        `metadata.objects` identify the rest. Not idempotent: a second attempt needs a new id.
+        Raises CorruptError if local bytes are invalid or the store returned other bytes. Also
+        raises RetriableError, and the errors of `attempt`. The caller checks its limit for custom
+        metadata, and deletes a segment that exceeds it.
         """
 
     @abstractmethod
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
-        """Return the bytes of the original `.log` at `positions`, cut at its end.
+        """Return the bytes of the original `.log` file at `positions`, fewer only at its end.
 
-        The caller limits the range. Raises NotFoundError if the object is gone, CorruptError if it
-        is shorter than recorded, RetriableError.
+        The caller limits the range. Raises NotFoundError if an object is missing, CorruptError if
+        an object is shorter than recorded, and RetriableError.
         """
 
     @abstractmethod
@@ -280,26 +280,26 @@ class RemoteStorageManager(ABC):
     ) -> tuple[AbortedTransaction, ...]:
         """Return all aborted transactions that overlap the segment, wherever their markers are.
 
-        Empty if there are none. A segment without a transaction index may have some, with markers
-        in later segments. Raises the errors of `fetch_index`.
+        Returns an empty tuple if there are none. A segment without a transaction index may overlap
+        some, with markers in later segments. Raises the errors of `fetch_index`.
         """
 
     @abstractmethod
     def check_objects(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
     ) -> tuple[ObjectFault, ...]:
-        """Compare a finished segment's objects in the store with their records; return the faults.
+        """Compare a finished segment's stored objects with its record; return the faults.
 
-        Compares the length, and the checksum that the store keeps. With `read` it also reads each
-        object in pieces of 1 MiB and computes the CRC32C. Uses no cached data. Raises
-        RetriableError if the store cannot answer, and the errors of `attempt`.
+        Compares the length, and the checksum if the store keeps one. With `read` it also reads each
+        object in pieces of 1 MiB, bypassing caches, and compares the length and the CRC32C. Raises
+        RetriableError if the store does not respond, and the errors of `attempt`.
         """
 
     @abstractmethod
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         """Delete all objects of a segment; absent ones count as deleted. Idempotent.
 
-        Raises RetriableError that names remaining keys, and how many there are.
+        Raises RetriableError with the number of remaining objects and some of their keys.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
-"""The settings of a store and of the segments in it, as plain values; rsm.opening opens them.
+"""Represents the settings of a store and of its segments as plain values (see rsm.opening).
 
-They have a module of their own, so that a program that only parses a configuration imports no
-layout. Spark sends these settings to its executors.
+The module is separate, so that a program can parse a configuration without importing a layout.
+Spark sends these settings to its executors.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from rsm.storage.settings import StoreSettings
 DEFAULT_CHUNK_BYTES = 64 << 20
 
 Store = StoreSettings | Plugin
-"""A built-in store, or the class of another one."""
+"""The settings of a built-in store, or the plug-in that implements another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentSettings:
-    """How segments are stored.
+    """Represents how segments are stored.
 
-    `layouts` come before the other built-in layouts; by default, new segments have the first one
-    that can store them. With `manager`, only that plug-in copies, reads and deletes segments.
+    `layouts` precede the other built-in layouts. By default, a new segment gets the first layout
+    that can store it. If `manager` is set, only that plug-in copies, reads and deletes segments.
     """
 
     key_prefix: str = ""

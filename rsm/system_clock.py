@@ -1,4 +1,4 @@
-"""The operating system's clock; program entry points pass it to the code that takes a Clock."""
+"""Implements Clock; program entry points pass the implementation to the code that needs it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class SystemClock:
-    """The operating system's clock, an implementation of `rsm.segment.clock.Clock`."""
+    """Reads the operating system's clocks (rsm.segment.clock.Clock). Thread-safe."""
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -1,10 +1,11 @@
 """Writes objects, then verifies them against their source.
 
-An object is verified when its length in the store equals the source's, and so does its checksum if
-the store keeps one. The store's binding checks both at the creation, or a later request does. With
-read-back enabled, the object is also read. This module does not know the objects' meaning.
+An object is verified when its length in the store equals the source's length, and its checksum
+matches if the store keeps one. The store's binding checks both at the creation; otherwise, this
+module requests and checks them. With read-back enabled, it also reads the object. It does not know
+what the objects mean.
 
-Memory: one piece of the source; to read back, one piece.
+Memory: one piece of the source; one piece of the object for the read-back.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from rsm.storage.confirmation import require_stored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBack:
-    """`remote.copy.verify=read`: each object is read again, in pieces of this length."""
+    """Represents `remote.copy.verify=read`: each object is read back in pieces of this length."""
 
     piece_bytes: int = 1 << 20
 
 
 class _AttemptSource:
-    """A source for one pass. Counts its bytes; checks `attempt` before each piece and the end."""
+    """Counts the bytes of one pass; checks `attempt` before each piece and before the end."""
 
     def __init__(
         self, source: ContentSource, attempt: CopyAttempt, reuse: ContentReuse | None
@@ -56,7 +57,7 @@ class _AttemptSource:
             self.read_bytes += len(view)
             yield view
             self._attempt.check()
-        self._attempt.check()  # a log that streams waits for its end, which completes the object
+        self._attempt.check()  # a streamed log may have waited long for its end
 
     def acknowledge(self, length_bytes: int) -> None:
         acknowledge(self._source, length_bytes)
@@ -72,11 +73,11 @@ def put_verified(
     attributes: Mapping[str, str] | None = None,
     reuse: ContentReuse | None = None,
 ) -> StoredObject:
-    """Write one object, verify it, and return it with length and CRC32C.
+    """Write one object, verify it, and return it with its length and CRC32C.
 
-    With `reuse`, the store may use the bytes of earlier creations again.
-    Raises AlreadyExistsError (nothing was written), and the errors of source, attempt and store.
-    Raises CorruptError if the store has other bytes; the object may then exist.
+    With `reuse`, the store may use bytes of earlier, unfinished creations again. Raises
+    AlreadyExistsError (nothing was written), and the errors of `source`, `attempt` and `storage`.
+    Raises CorruptError if the stored bytes differ; the object may then exist.
     """
     attempted = _AttemptSource(source, attempt, reuse)
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
@@ -101,7 +102,7 @@ def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) 
 def read_all(
     read: Callable[[ByteRange], bytes], attempt: CopyAttempt, read_back: ReadBack
 ) -> tuple[int, int]:
-    """Read the whole content through `read`, in pieces; return its length and CRC32C."""
+    """Read the whole content in pieces by `read`; return its length and CRC32C."""
     checksum = 0
     position = 0
     # Read to the actual end, to detect content that is too long.

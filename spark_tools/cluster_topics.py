@@ -30,13 +30,13 @@ from spark_tools.connection import refused_client
 MAX_TIMEOUT_MS = 3_600_000
 """The longest request timeout of librdkafka's rd_kafka_AdminOptions_set_request_timeout."""
 
-_CHECK_ADDRESS = "Check the address, and the security settings of the Kafka client"
-_CHECK_RIGHTS = "Check the name, and the ACLs of this client: deploy/kafka/acls.sh"
+_CHECK_ADDRESS = "Check the address and the security settings of the Kafka client"
+_CHECK_RIGHTS = "Check the name and this client's ACLs (deploy/kafka/acls.sh)"
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 class MissingTopicError(InvalidConfigError):
-    """The cluster answered that it has no such topic."""
+    """Reports that a topic does not exist in the cluster."""
 
 
 def find_partitions(
@@ -44,8 +44,8 @@ def find_partitions(
 ) -> dict[str, tuple[TopicIdPartition, ...]]:
     """Return all partitions of each topic, ascending.
 
-    Raises MissingTopicError with the name of a topic that does not exist. Raises
-    InvalidConfigError for any other failure, such as an unreachable cluster or missing rights.
+    Raises MissingTopicError if a topic does not exist, and InvalidConfigError for any other
+    failure, such as an unreachable cluster or a missing ACL.
     """
     found: dict[str, tuple[TopicIdPartition, ...]] = {}
     for topic, description in _describe(client, topics, timeout_ms).items():
@@ -60,7 +60,7 @@ def find_partitions(
 def find_topics(
     client: Mapping[str, str], pattern: re.Pattern[str], *, timeout_ms: int
 ) -> tuple[str, ...]:
-    """Return the topics whose whole names match, ascending, without Kafka's internal topics.
+    """Return the topics whose full names match, ascending; omit Kafka's internal topics.
 
     Raises InvalidConfigError if none matches, or if the topics cannot be listed.
     """
@@ -69,7 +69,7 @@ def find_topics(
         every = admin.list_topics(timeout=_request_timeout_s(timeout_ms)).topics
     except KafkaException as exception:
         raise InvalidConfigError(
-            "the topics cannot be listed",
+            "cannot list the topics",
             servers=without_credentials(client.get("bootstrap.servers", "")),
             reason=exception.args[0].str(),
             advice=_CHECK_ADDRESS,
@@ -77,7 +77,7 @@ def find_topics(
     found = sorted(name for name in every if name not in _INTERNAL and pattern.fullmatch(name))
     if not found:
         raise InvalidConfigError(
-            "the pattern matches no topic's name",
+            "cannot find a topic: no topic's name matches the pattern",
             subscribePattern=pattern.pattern,
             advice="Check the pattern",
         )
@@ -91,7 +91,7 @@ def find_local_offsets(
     read_committed: bool,
     timeout_ms: int,
 ) -> dict[TopicIdPartition, OffsetRange]:
-    """Return each partition's range of offsets on its broker.
+    """Return the range of offsets that each partition's leader has.
 
     With `read_committed`, the range ends at the last stable offset. Raises RetriableError if the
     offsets of a partition cannot be fetched.
@@ -128,7 +128,7 @@ def ensure_dead_letter_topic(
     replicated_as: str,
     timeout_ms: int,
 ) -> None:
-    """Create the topic for dead letters, whose records never expire, unless it exists.
+    """Create the dead-letter topic, whose records never expire, unless it exists.
 
     The new topic gets the replication factor of the topic `replicated_as`. Raises
     InvalidConfigError if the topic cannot be created or `replicated_as` cannot be found.
@@ -146,7 +146,7 @@ def ensure_dead_letter_topic(
         error: KafkaError = exception.args[0]
         if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise InvalidConfigError(
-                "a topic cannot be created",
+                "cannot create the topic",
                 topic=topic,
                 reason=error.str(),
                 advice="Create it beforehand, or grant the right to create it",
@@ -167,7 +167,7 @@ def _describe(
             found[topic] = future.result()
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
-            if error.code() < 0:  # librdkafka's own code: it got no usable answer
+            if error.code() < 0:  # a negative code means that librdkafka got no usable answer
                 raise InvalidConfigError(
                     "the brokers do not answer",
                     servers=without_credentials(client.get("bootstrap.servers", "")),
@@ -176,7 +176,7 @@ def _describe(
                 ) from exception
             missing = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             raise (MissingTopicError if missing else InvalidConfigError)(
-                "the topic cannot be found",
+                "cannot find the topic",
                 topic=topic,
                 servers=without_credentials(client.get("bootstrap.servers", "")),
                 reason=error.str(),
@@ -186,10 +186,10 @@ def _describe(
 
 
 def _request_timeout_s(timeout_ms: int) -> float:
-    """Convert to seconds. Raises InvalidConfigError for more than MAX_TIMEOUT_MS."""
+    """Convert to seconds. Raises InvalidConfigError above MAX_TIMEOUT_MS."""
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
-            "the time limit for the cluster's answers is too long",
+            "the timeout is too long",
             option="timeoutMs",
             found=timeout_ms,
             expected=f"at most {MAX_TIMEOUT_MS} ms",

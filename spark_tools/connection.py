@@ -1,8 +1,7 @@
-"""Parses the options that address cluster and store, for all jobs and the data source.
+"""Parses the options that locate the cluster and the store, for all jobs and the data source.
 
-The keys are those of the file that `rlm run` takes. The option `config` names such a file, which
-only the driver reads. An option overrides the file. Jobs ignore keys of the file that they do not
-use.
+The keys are those of the configuration file of `rlm run`. The option `config` names such a file;
+only the driver reads it. An option overrides the file. Jobs ignore unused keys of the file.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 _NO_FILE = Properties(source="", entries={})
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, BOOTSTRAP, _SPARKS_BOOTSTRAP})
-"""Options without a prefix that this module reads."""
+"""The options that this module reads, except those with a prefix of OPTION_PREFIXES."""
 KEYS = (
     OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, DEAD_LETTER_TOPIC} | RSM_KEYS
 )
@@ -50,7 +49,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConnection:
-    """The settings of the store and of its segments. Spark sends this object to the executors."""
+    """Represents the settings of the store and its segments. Spark sends them to the executors."""
 
     settings: Store
     segment_settings: SegmentSettings = field(default_factory=SegmentSettings)
@@ -61,16 +60,16 @@ class StoreConnection:
 
     @property
     def key_prefix(self) -> str:
-        """The common prefix of all objects' names, without its slash."""
+        """The common prefix of all objects' names, without the final slash."""
         return self.segment_settings.key_prefix
 
     @classmethod
     def from_config(cls, config: StorageConfig) -> StoreConnection:
-        """Take the part of a configuration that executors need."""
+        """Return the part of a configuration that the executors need."""
         return cls(settings=config.store(), segment_settings=config.segments())
 
     def open(self) -> RemoteStorageManager:
-        """Open the storage manager. Raises InvalidConfigError if the settings do not fit it."""
+        """Open the storage manager. Raises InvalidConfigError if it rejects its settings."""
         return open_segments(self.segment_settings, open_store(self.settings))
 
     def open_chunks(self) -> ChunkStorage:
@@ -78,10 +77,10 @@ class StoreConnection:
         return open_store(self.settings)
 
     def require_own_manager(self) -> None:
-        """Raise InvalidConfigError if the storage manager is a plug-in: its objects are unknown."""
+        """Raise InvalidConfigError if a plug-in, whose objects are unknown, manages the storage."""
         if self.segment_settings.manager is not None:
             raise InvalidConfigError(
-                "objects of segments can be listed only with rlm's own storage manager",
+                "cannot list the objects of segments: the storage manager is a plug-in",
                 option=self.segment_settings.manager.key,
                 found=self.segment_settings.manager.class_name,
                 advice="Use the tools of the plug-in",
@@ -90,7 +89,8 @@ class StoreConnection:
     def require_answer(self) -> None:
         """Raise InvalidConfigError if the store does not answer. A denied listing is an answer.
 
-        A storage manager that is a plug-in is opened and closed, and not listed.
+        Opens and closes a storage manager or layouts that are plug-ins. Sends no listing if the
+        storage manager is a plug-in.
         """
         if any(
             isinstance(each, Plugin)
@@ -112,7 +112,7 @@ class StoreConnection:
 
     @property
     def listed_prefix(self) -> str:
-        """The prefix of all objects' names, with its slash; empty without a prefix."""
+        """The prefix of all objects' names, with the final slash; empty if there is no prefix."""
         return f"{self.key_prefix}/" if self.key_prefix else ""
 
     def require_listing(self) -> None:
@@ -134,10 +134,10 @@ class StoreConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConnection:
-    """The addresses and settings of the cluster, its metadata topic, and the store.
+    """Represents the addresses and settings of the cluster, its metadata topic, and the store.
 
-    `client` is librdkafka's configuration. `values` has all given keys, and `file` the keys of the
-    configuration file.
+    `client` is librdkafka's configuration. `values` contains the keys of the configuration file,
+    overridden by the options. `file` contains only the keys of the file.
     """
 
     client: Mapping[str, str] = field(repr=False)
@@ -149,17 +149,17 @@ class ClusterConnection:
 
     @property
     def dead_letter_topic(self) -> str:
-        """The topic of dead letters."""
+        """The name of the dead-letter topic."""
         return self.values.get(DEAD_LETTER_TOPIC, "__remote_segments_to_be_deleted")
 
     @property
     def dead_letter_topic_is_named(self) -> bool:
-        """Whether the user names the topic. A missing default topic means: no dead letters yet."""
+        """Whether the user names the topic. If not, a missing topic means no dead letters yet."""
         return DEAD_LETTER_TOPIC in self.values
 
     @property
     def orphan_grace_ms(self) -> int:
-        """The age in ms below which no object is an orphan. Raises InvalidConfigError."""
+        """The minimum age of an orphan, in ms. Raises InvalidConfigError."""
         text = self.values.get(_ORPHAN_GRACE, _DEFAULT_ORPHAN_GRACE)
         try:
             return parse_duration(text)
@@ -172,16 +172,16 @@ class ClusterConnection:
             ) from error
 
     def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:
-        """Return an error with the file and line of `key`, or with the option that overrides it."""
+        """Return an error that names the option `key`, or the file and line if the file sets it."""
         return _invalid(self.values, self.file, message, key, **context)
 
     def locating(self) -> AbstractContextManager[None]:
-        """Return a context that adds the source of the key to an error, as `invalid` does."""
+        """Return a context that adds the key's source to an error, as `invalid` does."""
         return _located(self.values, self.file)
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> ClusterConnection:
-        """Parse the options; with `takes_kafkas`, `kafka.*` options configure the client too.
+        """Parse the options. With `takes_kafkas`, `kafka.*` options also configure the client.
 
         Raises InvalidConfigError for a missing or invalid option, and for an unreadable file.
         """
@@ -208,7 +208,7 @@ class ClusterConnection:
 
 
 def refused_client(client: Mapping[str, str], reason: str) -> InvalidConfigError:
-    """Return the error, without secrets, for settings that librdkafka rejects."""
+    """Return the error for settings that librdkafka rejects; it contains no secrets."""
     blamed = max((key for key in client if key in reason), key=len, default=None)
     shows_secret = any(value and value in reason for key, value in client.items() if is_secret(key))
     return InvalidConfigError(
@@ -220,18 +220,18 @@ def refused_client(client: Mapping[str, str], reason: str) -> InvalidConfigError
 
 
 def names_brokers(options: Mapping[str, str]) -> bool:
-    """Return whether an option names the brokers; a file does not count."""
+    """Return whether an option names the brokers; ignore the configuration file."""
     return bool(_servers(options))
 
 
 def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the prefixes of plug-ins' keys; the options or their file name the plug-ins."""
+    """Return the key prefixes of the plug-ins that the options or the configuration file name."""
     return plugin_prefixes({**_file_properties(options.get(CONFIG)).values(), **options})
 
 
 @contextmanager
 def _located(values: Mapping[str, str], file: Properties) -> Iterator[None]:
-    """Add the source of its key to an InvalidConfigError that has a key."""
+    """Add the key's source to an InvalidConfigError that has a key."""
     try:
         yield
     except InvalidConfigError as error:
@@ -245,7 +245,7 @@ def _located(values: Mapping[str, str], file: Properties) -> Iterator[None]:
 def _invalid(
     values: Mapping[str, str], file: Properties, message: str, key: str, **context: object
 ) -> InvalidConfigError:
-    """Return an error with the file and line of `key`, or with the option that overrides it."""
+    """Return an error that names the option `key`, or the file and line if the file sets it."""
     if file.source and values.get(key) == file.get(key):
         return file.invalid(message, key, **context)
     return InvalidConfigError(message, option=key, **context)
@@ -256,7 +256,7 @@ def _servers(values: Mapping[str, str]) -> str | None:
 
 
 def _of_client(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of librdkafka among these keys."""
+    """Return librdkafka's settings among these keys, without their prefix."""
     return {
         key.removeprefix(CLIENT_PREFIX): value
         for key, value in values.items()
@@ -265,7 +265,7 @@ def _of_client(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_topic_names(values: Mapping[str, str]) -> None:
-    """Raise InvalidConfigError for an invalid name; an empty one does not select the default."""
+    """Raise InvalidConfigError for an invalid topic name; an empty name is invalid."""
     for key in (_METADATA_TOPIC, DEAD_LETTER_TOPIC):
         name = values.get(key, "default")
         if not is_topic_name(name):
@@ -275,5 +275,5 @@ def _require_topic_names(values: Mapping[str, str]) -> None:
 
 
 def _file_properties(path: str | None) -> Properties:
-    """Return the keys of a file of properties, none without a file. Raises InvalidConfigError."""
+    """Read a properties file; return no keys if `path` is None. Raises InvalidConfigError."""
     return _NO_FILE if path is None else read_properties(Path(path))

@@ -3,9 +3,9 @@
     register(spark)
     spark.read.format("rlm").option("config", "rlm.properties").option("subscribe", "orders").load()
 
-The driver plans a batch query once per DataFrame, and a stream for each micro-batch, from the
-metadata topic. Executors receive parts of segments and read the store. They read a broker only
-for records that are not stored, if options ask for it.
+The driver plans from the metadata topic: a batch query once per DataFrame, and a stream once per
+micro-batch. Executors receive parts of segments and read the store. They read a broker only if an
+option requests records that are not stored.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _EXPLAINED = "topic string, partition int, start_offset bigint, end_offset bigin
 
 
 class SegmentRowsReader(DataSourceReader):
-    """A batch query over the segments that are stored when Spark plans it.
+    """Represents a batch query over the segments that are stored when Spark plans it.
 
-    The reader takes no filters; options select the records. Spark plans a relation once for all of
-    its uses, so the filter of the last planned use would apply to the other uses too.
+    Options select the records; the reader accepts no pushed filters. Spark plans a relation once
+    for all its uses, so the filter of the last planned use would apply to all of them.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class SegmentRowsReader(DataSourceReader):
 
 
 class RlmDataSource(DataSource):
-    """The data source `rlm`; docs/spark-jobs.md lists its options.
+    """Represents the data source `rlm`; docs/spark-jobs.md lists its options.
 
-    `keeper_address` is the address of the keeper that renews the queries' leases. `parallelism` is
-    that of ReadOptions.
+    `keeper_address` is the address of the keeper that renews the queries' leases. `parallelism`
+    sets the field of ReadOptions.
     """
 
     keeper_address: str | None = None
@@ -92,7 +92,7 @@ class RlmDataSource(DataSource):
         return "rlm"
 
     def schema(self) -> str:
-        """Return the columns at `load()`, so that the user sees configuration errors there.
+        """Return the columns. Spark calls this at `load()`, so the user sees invalid options there.
 
         Raises InvalidConfigError, RetriableError.
         """
@@ -132,9 +132,9 @@ class RlmDataSource(DataSource):
 def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None:
     """Register the format `rlm` with a session.
 
-    The driver renews the read leases of a stream until it ends, and those of batch queries until
-    the application has run no job for `lease_idle_s`. Then it releases them. It releases all when
-    the process ends. Without a keeper, as with Spark Connect, leases of batch queries expire.
+    The driver renews a stream's read leases until the stream ends, and those of batch queries until
+    the application has run no job for `lease_idle_s`. Then it releases them. When the process ends,
+    it releases all leases. If there is no keeper, as with Spark Connect, batch leases expire.
     """
     keeper = application_keeper(spark, idle_s=lease_idle_s)
     address = None if keeper is None else keeper.address
@@ -144,9 +144,9 @@ def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None
 
 
 def explain(spark: SparkSession, **options: str) -> DataFrame:
-    """Return one row per partition: what `load()` would read now with these options.
+    """Return a row for each partition with what `load()` would read now with these options.
 
-    Raises the errors that planning a query raises. Reads nothing from the store.
+    Raises the errors of a query's planning. Reads nothing from the store.
     """
     given = ReadOptions.of(options)
     parsed = replace(given, lease_ms=0, parallelism=_parallelism(spark))
@@ -156,7 +156,7 @@ def explain(spark: SparkSession, **options: str) -> DataFrame:
 
 
 def _parallelism(spark: SparkSession) -> int:
-    """Return the application's cores; 0 for a Spark Connect session, which does not know them."""
+    """Return the default parallelism; 0 for a Spark Connect session, which does not know it."""
     try:
         return spark.sparkContext.defaultParallelism
     except PySparkException:
@@ -182,7 +182,7 @@ def _row_of(summary: PartitionSummary) -> dict[str, object]:
 def _with_schema(
     options: ReadOptions, decoding: Decoding, schema: StructType
 ) -> tuple[ReadOptions, Decoding]:
-    """Select the columns of a user's schema. Raises InvalidConfigError if it does not fit."""
+    """Select the columns of a user's schema. Raises InvalidConfigError if they do not fit."""
     columns = decoding.columns(options.columns)
     decoded = decoding.spark_types(options.columns, quoted=False)
     own = {name: decoded.get(name) or spark_types((name,))[name] for name in columns}
@@ -198,7 +198,7 @@ def _with_schema(
         raise InvalidConfigError(
             "the schema does not fit the data source",
             found=", ".join(f"{name} {kind}" for name, kind in wrong.items()),
-            expected=f"some of {decoded_ddl(options.columns, decoding)}",
+            expected=f"one or more of {decoded_ddl(options.columns, decoding)}",
             advice="Omit the schema, or use the expected columns",
         )
     chosen = tuple(schema.fieldNames())

@@ -6,19 +6,22 @@ from abc import ABC, abstractmethod
 
 
 class Files(ABC):
-    """Files and directories below one directory, by relative paths. Not thread-safe."""
+    """Accesses files and directories by their paths relative to one directory. Not thread-safe."""
 
     @abstractmethod
     def names(self, directory: str) -> list[str]:
-        """Return the names in a directory, ascending; none if it does not exist."""
+        """Return the names in a directory, ascending; no names if it does not exist."""
 
     @abstractmethod
     def texts(self, directory: str) -> list[str]:
-        """Return the contents of all files below a directory, unordered; none if it is missing."""
+        """Return the contents of all files below a directory, in any order.
+
+        Returns no contents if the directory does not exist.
+        """
 
     @abstractmethod
     def read(self, path: str) -> str:
-        """Return a whole file; empty if it does not exist."""
+        """Return the text of a file; an empty text if it does not exist."""
 
     @abstractmethod
     def write(self, path: str, text: str) -> None:
@@ -29,13 +32,12 @@ class Files(ABC):
         """Move a file; return False and change nothing if `target` exists or `path` does not.
 
         The move is as atomic as the file system's rename. Where a rename replaces files (`file:`,
-        S3), two concurrent moves to one target may both return True. The content of the last one
-        remains.
+        S3), two concurrent moves to one target may both return True. The last move wins.
         """
 
     @abstractmethod
     def exists(self, path: str) -> bool:
-        """Return whether there is a file or a directory."""
+        """Return whether the path is that of a file or a directory."""
 
     @abstractmethod
     def remove(self, path: str) -> None:

@@ -1,6 +1,6 @@
 """Translates the Kafka client's settings between Java's names (Spark) and librdkafka's. Pure.
 
-The user's `kafka.*` keys for Spark's connector are passed on and override translated settings.
+Spark's connector gets the user's `kafka.*` keys unchanged; they override translated settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
-# librdkafka's name for each of Java's settings that `client_settings` accepts.
+# Java's settings that `client_settings` accepts, with librdkafka's names.
 _LIBRDKAFKAS = {
     **{name: name for name in (*_SAME, "sasl.mechanism", "ssl.endpoint.identification.algorithm")},
     "ssl.key.password": "ssl.key.password",
@@ -30,7 +30,7 @@ _LIBRDKAFKAS = {
 _TYPES = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PKCS12"}
 _LOGIN = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _INSTEAD = {"isolation.level": "the option isolation"}
-# Prefixes of Java's settings for the pace of a consumer, which `client_settings` ignores.
+# `client_settings` ignores Java's settings with these prefixes: they control a consumer's pace.
 _PACING = (
     "auto.commit", "connections.max.idle", "default.api.timeout", "fetch.", "heartbeat.",
     "max.partition.fetch", "max.poll", "metadata.max.age", "receive.buffer", "reconnect.backoff",
@@ -41,8 +41,8 @@ _PACING = (
 def client_settings(options: Mapping[str, str]) -> dict[str, str]:
     """Return librdkafka's settings for a user's `kafka.*` options of Spark's Kafka source.
 
-    Names may have any case. Settings of the pace of a consumer are left out. Raises
-    InvalidConfigError for any other option without a counterpart.
+    Names may have any case. Ignores settings that control a consumer's pace. Raises
+    InvalidConfigError for any other `kafka.*` option that librdkafka has no counterpart for.
     """
     found: dict[str, str] = {}
     for name, value in options.items():
@@ -64,14 +64,17 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login(jaas: str) -> dict[str, str]:
-    """Return user and password of a JAAS line with a known module. Raises InvalidConfigError."""
+    """Return librdkafka's user and password from a JAAS line.
+
+    Raises InvalidConfigError for an unknown login module, and for a missing user or password.
+    """
     login_options = dict(_LOGIN.findall(jaas))
     if (
         jaas.split()[:1] not in [[module] for module in _LOGIN_MODULES.values()]
         or len(login_options) < 2
     ):
         raise InvalidConfigError(
-            "the login is not supported",
+            "the login is invalid: rlm does not support it",
             option="kafka.sasl.jaas.config",
             expected="PlainLoginModule or ScramLoginModule with username and password, or client.*",
             advice="Use one of the expected logins",
@@ -81,7 +84,7 @@ def _login(jaas: str) -> dict[str, str]:
 
 
 def connector_options(client: Mapping[str, str], passed: Mapping[str, str]) -> dict[str, str]:
-    """Return Spark's options for reading and writing; `passed` are the user's `kafka.*` keys.
+    """Return the options of Spark's Kafka connector; `passed` are the user's `kafka.*` keys.
 
     Raises InvalidConfigError for a login that only `kafka.sasl.jaas.config` can express.
     """
@@ -101,7 +104,7 @@ def _jaas(mechanism: str, client: Mapping[str, str]) -> str:
     module = _LOGIN_MODULES.get(mechanism)
     if module is None:
         raise InvalidConfigError(
-            "Spark's Kafka connector lacks a login setting",
+            "cannot translate the login for Spark's Kafka connector: its mechanism is unknown",
             expected="the key kafka.sasl.jaas.config",
             mechanism=mechanism,
             advice="Set the expected key",

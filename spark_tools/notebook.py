@@ -1,6 +1,6 @@
-"""Shows a notebook's user errors without stack frames, and the plan's log.
+"""Shows errors to the user of a notebook without stack frames, and shows the log of plans.
 
-Spark's Python processes send an error's text to the driver and end. Source: PySpark's
+A Python process of Spark sends an error's text to the driver and ends. Source: PySpark's
 `handle_worker_exception`, which omits the frames if SPARK_HIDE_TRACEBACK is set.
 """
 
@@ -21,7 +21,7 @@ _PACKAGE = "spark_tools"
 def in_one_sentence() -> Iterator[None]:
     """Make Spark show only the message of a TieredStorageError that leaves the block.
 
-    Only for Spark's processes, which end with the error.
+    Use it only in Spark's Python processes, because the change lasts until the process ends.
     """
     try:
         yield
@@ -31,7 +31,7 @@ def in_one_sentence() -> Iterator[None]:
 
 
 def show_log() -> None:
-    """Log plans to standard error, which Spark forwards to the driver's.
+    """Log plans to standard error; Spark forwards them to the driver's standard error.
 
     Changes nothing if the user has configured logging.
     """

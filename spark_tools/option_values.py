@@ -15,7 +15,7 @@ from rsm.segment.errors import InvalidConfigError
 
 E = TypeVar("E", bound=Enum)
 UNLIMITED = 1 << 62
-"""The `most` of an option without an upper bound."""
+"""The value of `most` for an option that has no upper bound."""
 _MIN_LIKENESS = 0.75  # difflib's ratio; a less similar name is not suggested
 
 
@@ -56,8 +56,9 @@ _FORMATS: Mapping[OptionType, Callable[[int], str]] = {
 class SourceOption:
     """Describes an option of the data source, for its parser and for docs/spark-jobs.md.
 
-    `default` is text as a user types it, or empty. `least` and `most` bound a number, a duration in
-    ms or a size in bytes. `in_kafka_source` compares the option with that of Spark's Kafka source.
+    `default` is text as a user types it; empty if there is none. `least` and `most` bound a number,
+    a duration in ms or a size in bytes. `in_kafka_source` describes the same option of Spark's
+    Kafka source.
     """
 
     name: str
@@ -72,7 +73,7 @@ class SourceOption:
 
     @property
     def values(self) -> str:
-        """The choices and the bounds for docs and errors; the type's name if there are none."""
+        """Return the choices and bounds for docs and errors; the type if there are none."""
         found = list(self.choices)
         if self.type in _FORMATS:
             least, most = map(_FORMATS[self.type], (self.least, self.most))
@@ -82,9 +83,9 @@ class SourceOption:
 
 
 class OptionValues:
-    """The user's options. Their names match in any case, because Spark lowers the case.
+    """Represents the user's options. Names match in any case, because Spark lowers their case.
 
-    Methods that parse raise InvalidConfigError with the option, the found and the expected value.
+    Methods that parse raise InvalidConfigError with the option, its value and the expected value.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -111,9 +112,9 @@ class OptionValues:
         return found
 
     def amount(self, option: SourceOption) -> int:
-        """Parse a number, a duration (in ms) or a size (in bytes) within the option's bounds.
+        """Parse a number, a duration or a size within the option's bounds.
 
-        Without a unit, a duration is in ms and a size in bytes.
+        Returns a duration in ms and a size in bytes; these are also the units of texts without one.
         """
         text = self._given.get(option.name.lower(), option.default)
         try:
@@ -166,7 +167,7 @@ class OptionValues:
 
 
 def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
-    """Return the error for a value that the option `name` cannot have."""
+    """Return the error for an invalid value of the option `name`."""
     return InvalidConfigError(
         "the option's value is invalid", option=name, found=found, expected=expected
     )
@@ -177,7 +178,7 @@ def unknown_option(
 ) -> InvalidConfigError:
     """Return the error for an unknown option, with the most similar known name if one is close.
 
-    Names are compared without their `common_prefix`.
+    Compares names without their `common_prefix`.
     """
     by_key = {each.lower().removeprefix(common_prefix): each for each in known}
     key = name.lower().removeprefix(common_prefix)

@@ -1,11 +1,11 @@
 """Decides from the metadata whether an object that no record names may be removed. Pure.
 
-That no record names the object's segment is not sufficient proof. The metadata topic may be the
-wrong one or a recreated one, or another cluster may use the same store. So the deletion of the
-segment or of its partition must be recorded. Otherwise, the partition must have an owner, and the
-object's records must be stored elsewhere. A base offset below the log start proves nothing. In a
-recreated metadata topic, the log start is where the broker's log began at that time. Records below
-it may be stored nowhere else.
+The absence of a record about the object's segment is not sufficient proof. The metadata topic may
+be the wrong one or a recreated one, or another cluster may use the same store. So the deletion of
+the segment or of its partition must be recorded. Otherwise, the partition must have an owner, and
+the object's records must also be stored in other objects. A base offset below the log start offset
+proves nothing. In a recreated metadata topic, the log start offset is where the broker's log began
+at that time. Records below it may be stored nowhere else.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionKnowledge:
-    """What the metadata records of a partition, indexed for lookups.
+    """Represents the metadata of a partition, indexed for lookups.
 
     `named` maps an object's key to its segment, unless the segment is deleted. `whole` is the
-    newest range that is stored without a hole. An unknown object that begins in it is redundant:
-    its end offset is not known, but all records above the range are in the broker's log.
+    newest range that is stored without a hole. An unknown object that begins in this range is
+    redundant. Its end offset is not known, but all records above the range are in the broker's log.
     """
 
     state: PartitionState
@@ -57,7 +57,7 @@ class PartitionKnowledge:
 
 
 def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowledge) -> str:
-    """Return why an object must not be removed, or an empty text; `name` is its parsed key."""
+    """Return why an object must not be removed; empty if it may. `name` is its parsed key."""
     segment_state = known.states.get(name.segment_id)
     if segment_state is not None and segment_state is not _DELETED:
         return f"the metadata has its segment in the state {segment_state.name}"
@@ -72,7 +72,7 @@ def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowled
         return "its name has no offset: it may be the only copy"
     if name.base_offset in known.whole:
         return ""
-    return f"not all offsets from {name.base_offset} on are stored: it may be the only copy"
+    return f"not all offsets at or above {name.base_offset} are stored: it may be the only copy"
 
 
 def _newest_whole(stored: Sequence[StoredRange]) -> OffsetRange:

@@ -1,4 +1,4 @@
-"""Names the objects in quarantine: orphans that are not deleted at once. Pure.
+"""Names the objects in quarantine: orphans that `rlm-repair` does not delete at once. Pure.
 
     <prefix>/quarantine/<name of the object below the prefix>
 
@@ -20,7 +20,7 @@ def quarantined_name(keys: ObjectKeys, name: str) -> str:
 
 
 def original_name(keys: ObjectKeys, name: str) -> str | None:
-    """Return the name that a quarantined object had; None for any other name."""
+    """Return the former name of a quarantined object; None if the object is not in quarantine."""
     start = f"{keys.prefix}/" if keys.prefix else ""
     if not name.startswith(start + _DIRECTORY):
         return None
@@ -28,5 +28,5 @@ def original_name(keys: ObjectKeys, name: str) -> str | None:
 
 
 def parse_either(keys: ObjectKeys, name: str) -> SegmentKey | None:
-    """Parse the name of a segment's object, in quarantine or not; None for any other name."""
+    """Parse the name of a segment's object, in quarantine or not. Returns None for other names."""
     return keys.parse(original_name(keys, name) or name)

@@ -19,7 +19,7 @@ _RUN_AGAIN = "Run the job again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingRecord:
-    """A record to write; its key selects the partition unless `partition` is given."""
+    """Represents a record to write; its key selects the partition unless `partition` is given."""
 
     topic: str
     key: bytes | None
@@ -29,7 +29,7 @@ class OutgoingRecord:
 
 
 def require_producer(client: Mapping[str, str]) -> None:
-    """Raise InvalidConfigError if librdkafka rejects the configuration; asks no broker."""
+    """Raise InvalidConfigError if librdkafka rejects the configuration. Waits for no broker."""
     _producer(client)
 
 
@@ -38,9 +38,9 @@ def write_records(
 ) -> None:
     """Write all records; return when all in-sync replicas have them.
 
-    `client` is librdkafka's configuration. Records are sent while `records` yields more. Raises
-    RetriableError on a timeout or a rejected record, after which some may have been written. Raises
-    InvalidConfigError as `require_producer` does.
+    `client` is librdkafka's configuration. Sends records while `records` yields more. Raises
+    RetriableError on a timeout or a rejected record; some records may then have been written.
+    Raises InvalidConfigError as `require_producer` does.
     """
     failures: list[KafkaError] = []
 

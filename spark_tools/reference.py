@@ -32,8 +32,8 @@ JOBS: tuple[tuple[JobParser, JsonShape], ...] = (
 _HEAD = """# Reference of the Spark jobs
 
 [Spark](spark.md) explains the jobs and the data source. This page lists their options, exit codes
-and JSON. Durations and sizes are [as everywhere](operations.md#durations-and-sizes), such as `7d`
-and `50GiB`. `make docs` writes this page.
+and JSON. Durations and sizes, such as `7d` and `50GiB`, have the [form that all programs
+accept](operations.md#durations-and-sizes). `make docs` writes this page.
 
 - [Exit codes](#exit-codes)
 - [Options of all jobs](#options-of-all-jobs)
@@ -76,12 +76,12 @@ def render() -> str:
 
 
 def names_of(argument: Action) -> str:
-    """Return the names of an option, or that of an operand's value."""
+    """Return the names of an option; for an operand, the name of its value."""
     return ", ".join(argument.option_strings) or str(argument.metavar)
 
 
 def default_of(argument: Action) -> str:
-    """Return the default as the help shows it; empty without one."""
+    """Return the default as the help shows it; empty if it shows none."""
     found = _DEFAULT.search(_help_of(argument))
     return found[1] if found else ""
 
@@ -131,8 +131,8 @@ def _argument_row(argument: Action, examples: Mapping[str, str]) -> tuple[str, .
 
 def _json_sections() -> Iterator[str]:
     reports = [(f"`{parser.prog} --json`", report) for parser, report in JOBS]
-    reports += [("a job that failed", FAILED_REPORT), ("a job that runs", RUNNING_REPORT)]
-    intro = "`--summary FILE` writes the same to a file. A newer version may add fields."
+    reports += [("a failed job", FAILED_REPORT), ("a running job", RUNNING_REPORT)]
+    intro = "`--summary FILE` writes the same JSON to a file. A newer version may add fields."
     rows = ((source, shape_link(shape)) for source, shape in reports)
     yield _table(f"## JSON\n\n{intro}", ("output of", "object"), rows)
     shapes = {each.name: each for _, report in reports for each in report.nested()}
@@ -141,8 +141,8 @@ def _json_sections() -> Iterator[str]:
 
 def _data_source_sections() -> Iterator[str]:
     intro = (
-        "Case does not matter in names. `rlm-export` takes them by `--option`, except `kafka.*` "
-        "and those that [would leave records out](spark.md#what-an-export-skips)."
+        "Names match in any case. Pass these options to `rlm-export` with `--option`, except "
+        "`kafka.*` and those that [would omit records](spark.md#what-an-export-skips)."
     )
     yield f"## Options of the data source\n\n{intro}\n"
     yield _options("### Cluster and store", CONNECTION_OPTIONS)

@@ -1,8 +1,8 @@
-"""Reads the metadata of topics as of one position of the metadata topic.
+"""Provides the metadata of topics as of fixed positions of the metadata topic.
 
-The snapshot reads to the topic's end. It reads further only on request, so answers do not change
-between requests. Jobs take read leases before they list segments: listed segments then stay in the
-store until the leases expire.
+A snapshot reads the metadata topic to its end. Afterwards it reads only in `catch_up` and
+`take_lease`, so answers do not change between these calls. Jobs take read leases before they list
+segments; the listed segments stay in the store until the leases expire.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ _LEASES = UUID("7b9c2b3e-5e0c-4b52-9a55-0f6f4f6b1c3d")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """The reader's name and how long its segments must stay. `duration_ms` 0: take no lease.
+    """The reader's name, and how long its segments must stay.
 
-    A holder has one lease per partition, however often it reads. With `keeps`, a lease never
-    becomes narrower or shorter. Without it, a lease covers only the newest range.
+    If `duration_ms` is 0, the reader takes no lease. A holder has at most one lease per
+    partition. If `keeps` is true, a new lease also covers the offsets of the previous one and does
+    not expire earlier. Otherwise, it covers only the newest range.
     """
 
     holder: str
@@ -67,7 +68,7 @@ class LeaseTerms:
 
 
 class MetadataSnapshot:
-    """An open metadata topic, read to its end as of the last `catch_up`. Not thread-safe."""
+    """The metadata as of the last call that read the metadata topic. Not thread-safe."""
 
     def __init__(
         self,
@@ -81,7 +82,10 @@ class MetadataSnapshot:
         self.identity = find_topic()
 
     def positions(self) -> Mapping[int, int]:
-        """Return the next offsets of the metadata partitions, as of which all answers hold."""
+        """Return the next offset to read of each metadata partition.
+
+        All answers hold as of these offsets.
+        """
         return self._manager.metrics().positions
 
     def catch_up(self, partitions: Collection[TopicIdPartition]) -> None:
@@ -95,14 +99,16 @@ class MetadataSnapshot:
                 "cannot read the metadata topic to its end in time", partition=min(missing)
             )
         if self._find_topic() != self.identity:
-            raise RetriableError("another topic replaced the metadata topic", was=self.identity)
+            raise RetriableError(
+                "cannot use the metadata topic: another topic replaced it", was=self.identity
+            )
 
     def catch_up_all(self) -> None:
         """Read all metadata partitions to their current ends."""
         self.catch_up(_one_for_each(self.identity.partition_count))
 
     def every_segment(self) -> Iterator[SegmentRecord]:
-        """Return all segments in any state, ascending by topic id and partition, as of one time."""
+        """Yield a snapshot of all segments in any state, ascending by topic id and partition."""
         return self._cache.every_segment()
 
     def partition_state(self, partition: TopicIdPartition) -> PartitionState:
@@ -116,7 +122,7 @@ class MetadataSnapshot:
     def unread_records(self) -> Mapping[str, int]:
         """Return the number of records that this version cannot read, by reason; empty if none.
 
-        Includes the records that the process whose cache was copied could not read.
+        A copied cache includes the records that the copied process could not read.
         """
         unread = {
             "newer_version": self._cache.newer_records_count(),
@@ -125,31 +131,35 @@ class MetadataSnapshot:
         return {reason: count for reason, count in unread.items() if count}
 
     def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
-        """Return the states of segments by their subjects (rlmm/record_keys.py), None if unknown.
+        """Return the states of segments by subject (rlmm/record_keys.py); None if unknown.
 
-        Complete only directly after a `catch_up` of all their partitions.
+        The answer is complete only directly after a `catch_up` of all their partitions.
         """
         return self._cache.segment_states(subjects)
 
     def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
-        """Return the objects of known segments by subject; as complete as `segment_states`."""
+        """Yield subject and objects of each known segment; as complete as `segment_states`."""
         return self._cache.objects_named(subjects)
 
     def knowledge(self, partition: TopicIdPartition) -> PartitionKnowledge:
-        """Return all metadata of a partition. Memory and time grow with its segments."""
+        """Return all metadata of a partition. Memory and time grow with the number of segments."""
         every = self._manager.list_remote_log_segments(partition, states=tuple(SegmentState))
         return PartitionKnowledge.of(self.partition_state(partition), every)
 
     def newer_record(self, partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record that needs a newer fold, if any: then delete nothing of the partition."""
+        """Return a record that this version's fold cannot read; None if there is none.
+
+        **Data loss:** a deletion can remove data that this record protects. Delete nothing of the
+        partition while there is such a record.
+        """
         return self._manager.newer_record(partition)
 
     def take_lease(
         self, partition: TopicIdPartition, offsets: OffsetRange, terms: LeaseTerms
     ) -> ReadLeaseTaken | None:
-        """Lease the offsets; return None if there are none, or if the terms take no lease.
+        """Lease the offsets. Returns None if there are none, or if the terms' duration is 0.
 
-        Raises RetriableError if the lease is refused.
+        Raises RetriableError if the lease is refused or cannot be confirmed.
         """
         if not terms.duration_ms or not len(offsets):
             return None
@@ -193,10 +203,10 @@ class MetadataSnapshot:
 def open_snapshot(
     connection: ClusterConnection, *, timeout_ms: int, store: OrderedStore | None = None
 ) -> Iterator[MetadataSnapshot]:
-    """Read the metadata topic to its current end.
+    """Open a snapshot as of the metadata topic's current end.
 
-    Records that `store` already has are not read again. Leaving the block closes the store. Raises
-    InvalidConfigError if there is no such topic or the cluster does not answer in time.
+    Records that `store` already contains are not read again. Leaving the block closes the store.
+    Raises InvalidConfigError if there is no such topic or the cluster does not answer in time.
     """
     shape = _found_shape(connection, timeout_ms)
     topic = KafkaTopic(connection.client, shape)
@@ -223,7 +233,10 @@ def open_snapshot(
 def _open_manager(
     plugin: Plugin | None, topic: EventTopic, cache: MetadataCache, settings: ManagerSettings
 ) -> TopicBasedRemoteLogMetadataManager:
-    """Open the manager that the options name. Raises InvalidConfigError for a wrong plug-in."""
+    """Open the plug-in's metadata manager; the built-in one if there is no plug-in.
+
+    Raises InvalidConfigError if the plug-in is invalid.
+    """
     built_in, clock = TopicBasedRemoteLogMetadataManager, SystemClock()
     if plugin is None:
         return built_in(topic, cache, clock, settings)
@@ -231,9 +244,9 @@ def _open_manager(
 
 
 def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> Readiness:
-    """Wait until ready, or until `timeout_ms` passes without progress.
+    """Wait until the metadata is ready, or until `timeout_ms` passes without progress.
 
-    Progress is a smaller number of missing events; events written meanwhile do not count.
+    Progress means that fewer events are missing. Events written after the start do not count.
     """
     missing = None
     while True:
@@ -245,7 +258,7 @@ def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: 
 
 
 def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
-    """Return a substitute partition, of no topic, for each metadata partition."""
+    """Return, for each metadata partition, a fictitious topic partition that maps to it."""
     found: dict[int, TopicIdPartition] = {}
     for number in count():
         substitute = TopicIdPartition(topic_id=UUID(int=0), topic="-", partition=number)
@@ -256,7 +269,7 @@ def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
 
 
 def _found_shape(connection: ClusterConnection, timeout_ms: int) -> TopicSettings:
-    """Return the topic's name and its actual partition count; a reader needs no other setting."""
+    """Return the topic's name and its actual partition count; readers need no other setting."""
     name = connection.metadata_topic
     reader = KafkaTopicReader(connection.client, name)
     try:

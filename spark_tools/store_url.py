@@ -1,4 +1,4 @@
-"""Returns a store's address for people. Pure."""
+"""Builds a store's address for people to read. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rsm.store_settings import Store
 def store_url(settings: Store, prefix: str) -> str:
     """Return the address of the objects under `prefix`, without user, password, key or signature.
 
-    The address is for people, and includes the store's own endpoint if it has one.
+    Includes a configured endpoint of S3 or GCS, and the NameNodes of HDFS.
     """
     below = f"/{prefix}" if prefix else ""
     match settings:
@@ -36,7 +36,7 @@ def store_url(settings: Store, prefix: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """Remove user, password, query and fragment from a URL. Returns "" for an invalid URL."""
+    """Remove user, password, query and fragment from a URL. Returns "" if the URL is invalid."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port is not None else ""
@@ -48,7 +48,7 @@ def without_secrets(url: str) -> str:
 
 
 def _azure_account(settings: AzureSettings) -> str:
-    """Return the account of a connection string, or the host of its endpoint."""
+    """Return the account name in a connection string; if it has none, its endpoint's host."""
     parts = dict(part.strip().partition("=")[::2] for part in settings.connection_string.split(";"))
     endpoint = without_secrets(parts.get("BlobEndpoint", ""))
     return parts.get("AccountName") or endpoint.partition("://")[2].rstrip("/")

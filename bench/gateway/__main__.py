@@ -1,7 +1,8 @@
 """Measures the gateway: `python -m bench.gateway [--out FILE] [--only NAME …] [--short]`.
 
-Consumers have their default settings, except those for pauses and queues. Relayed and trimmed data
-is read again with large fetches: up to 16 MiB of a partition at once instead of 1 MiB.
+Consumers fetch with librdkafka's default settings, except those of the queue and its delays.
+The benchmarks of relayed and trimmed data run again with large fetches: up to 16 MiB of a partition
+instead of 1 MiB.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from bench.measurement import Measurement
 from bench.program import option_parser, run_benchmark
 from bench.result_file import Method
 
-# In the order of execution: "idle" needs a gateway that uses little memory, and "first-fetch" needs
-# cold caches.
+# Benchmarks run in this order, because "idle" needs a gateway that uses little memory, and
+# "first-fetch" needs cold caches.
 BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] = {
     "idle": measure_idle_connections,
     "first-fetch": measure_first_fetch,
@@ -42,14 +43,20 @@ BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] =
 }
 _ALTERNATION = (
     "The compared ways run alternately, and every second round reverses their order. "
-    f"{WARM_UPS} rounds before these are not measured."
+    f"The first {WARM_UPS} rounds are a warm-up and are not measured."
 )
 
 
 def main() -> int:
-    """Measure what this command line asks for."""
+    """Run the benchmarks that the command line names."""
     parser = option_parser("bench.gateway", __doc__)
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=BENCHMARKS,
+        default=list(BENCHMARKS),
+        help="benchmarks to run (default all)",
+    )
     parser.add_argument(
         "--short", action="store_true", help="use little data, to check that the benchmark works"
     )
@@ -66,7 +73,7 @@ def main() -> int:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files of this process and its children, for many idle clients."""
+    """Raise the limit of open files for many idle clients. Child processes inherit the limit."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -74,7 +81,7 @@ def _allow_many_files() -> None:
 def measure_gateway(
     sizes: GatewaySizes, names: Sequence[str], console: Console
 ) -> list[Measurement]:
-    """Run the named benchmarks in the order of BENCHMARKS; print each name before it starts."""
+    """Run the named benchmarks in the order of BENCHMARKS; print the name of each at its start."""
     measurements: list[Measurement] = []
     data = sizes.data
     with (

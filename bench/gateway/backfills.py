@@ -1,7 +1,7 @@
 """Measures the latency of local fetches while other clients backfill from the store.
 
-Each local fetch alternates with the same fetch from the broker directly, because backfills also
-take processor time from brokers and clients.
+Each fetch through the gateway follows the same fetch from the broker, because backfills also take
+processor time from the broker and the clients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALONE_COUNT = 200
 
 
 def measure_local_with_backfills(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Fetch 1 MiB of the broker's log at a time, without load and during eight backfills."""
+    """Fetch up to 1 MiB of local data at a time, first alone, then during eight backfills."""
     backfills = Way(
         title="backfills",
         fetches=DEFAULT_FETCHES,

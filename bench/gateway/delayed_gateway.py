@@ -1,6 +1,6 @@
 """Runs a gateway with a slow store: the store of `rlm run`, with a delay for each request.
 
-It is a gateway of the whole cluster, started by `rlm gateway` as a user does.
+The gateway serves the whole cluster. `rlm gateway` starts it, as a user would.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BROKER_ID = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayedGateway:
-    """A ready gateway: its endpoint, its configuration with the slow store, and its processes."""
+    """Represents a ready gateway: its endpoint, its configuration file and its processes."""
 
     address: str
     configuration: Path
@@ -35,7 +35,7 @@ class DelayedGateway:
 
 @contextmanager
 def running_delayed_gateway(stage: GatewayStage) -> Iterator[DelayedGateway]:
-    """Yield a new gateway with empty caches."""
+    """Yield a new gateway with empty caches; stop it at the end."""
     ports = free_ports(3)
     listener, endpoint, rest = (f"127.0.0.1:{port}" for port in ports)
     configuration = stage.dataset.scratch / f"delayed-{ports[0]}.properties"
@@ -68,7 +68,7 @@ def _properties(configuration: Path) -> dict[str, str]:
 
 def _is_ready(rest: str, process: ServiceProcess) -> bool:
     if process.exit_code() is not None:
-        raise RuntimeError(f"the delayed gateway has ended:\n{process.log_tail()}")
+        raise RuntimeError(f"cannot start the delayed gateway: it ended\n{process.log_tail()}")
     try:
         answer = plain_http.get(f"http://{rest}/readyz")
     except httpx.HTTPError:

@@ -1,9 +1,9 @@
-"""Measures the time to the first bytes of a fetch of a segment that was not read before.
+"""Measures the time to the first bytes of a cold fetch: one from a segment not read before.
 
-The peer is the least that a fetch must read from the store: the object with the indexes, and as
-many bytes of the log as the client requests. Fetch and peer are measured segment by segment from
-newest to oldest, so that the next fetch is never in a prefetched range. The offset in each segment
-is random, because the middle of a segment is the end of a chunk.
+The peer reads only what the fetch must read from the store: the object with the indexes, and as
+many bytes of the log as the client requests. For each segment, the peer runs first, then the fetch.
+Segments are read from the newest to the oldest, so that no fetch hits a prefetched range. The
+offset in each segment is random, because the middle of a segment is the end of a chunk.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MS = 1000
 
 
 def measure_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
-    """Fetch through the gateway of `rlm run`, which must not have read the store before."""
+    """Measure cold fetches through the stage's gateway, which must not have read the store yet."""
     return _measure(stage, stage.gateway_address, stage.rlm.configuration, "")
 
 
 def measure_delayed_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
-    """Fetch from the slow store."""
+    """Measure cold fetches from the slow store."""
     which = f", {stage.sizes.delay_ms} ms store"
     with running_delayed_gateway(stage) as gateway:
         return _measure(stage, gateway.address, gateway.configuration, which)
@@ -76,9 +76,10 @@ def _measure(
 
 
 def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
-    """Measure fetches from Kafka's own tiering, one at a random offset of each of equal ranges.
+    """Measure cold fetches from Kafka's own tiering.
 
-    There are as many ranges as the topic's bytes fill segments.
+    The trimmed offsets are divided into equal ranges, as many as the topic has segments. Each
+    range has one fetch, at a random offset.
     """
     segment_count = peer.dataset.sizes.total_bytes // peer.dataset.sizes.segment_bytes
     step = len(peer.trimmed) // segment_count
@@ -92,7 +93,7 @@ def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
 
 
 def _segments(stage: GatewayStage) -> list[RemoteLogSegmentMetadata]:
-    """Return the stored segments of the trimmed part, newest first."""
+    """Return the stored segments that the broker has trimmed, newest first."""
     config = load_command_config(stage.rlm.configuration)
     partition = stage.dataset.partition(TIERED)
     with open_session(config, timeout_ms=_TIMEOUT_MS) as session:
@@ -105,7 +106,7 @@ def _segments(stage: GatewayStage) -> list[RemoteLogSegmentMetadata]:
 
 
 def _read_s(storage: ChunkStorage, segment: RemoteLogSegmentMetadata, share: float) -> float:
-    """Return the seconds to read the indexes and a range that begins at a share of the log."""
+    """Return the seconds to read a segment's indexes and FETCH_BYTES at `share` of its log."""
     log, indexes = segment.objects[0], segment.objects[-1]
     assert indexes.length_bytes is not None
     position = int(segment.segment_size_bytes * share)

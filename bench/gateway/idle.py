@@ -1,4 +1,4 @@
-"""Measures the memory of idle connections, and their effect on other clients.
+"""Measures the gateway's memory for idle connections, and their effect on another client.
 
 The gateway must not have read the store before: the memory of cached chunks varies, and exceeds
 that of all connections.
@@ -19,7 +19,7 @@ _MIB = 1 << 20
 
 
 def measure_idle_connections(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Measure the gateway's memory before and with idle clients, and its relay throughput."""
+    """Measure the gateway's memory without and with idle clients, and its throughput with them."""
     count = stage.sizes.idle_connections
     who = f"{count:,} idle clients"
     direct, relayed = relay_ways(stage, DEFAULT_FETCHES, consumers=1, who=who)

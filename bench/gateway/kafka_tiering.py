@@ -3,11 +3,11 @@
 LocalTieredStorage is a test class of Kafka: it copies files into a directory, without fsync. The
 broker has the same records in a tiered topic, and reads back the records that it has trimmed.
 
-For each fetch the broker opens the segment's file, skips to the position, and reads as much as the
+For each fetch, the broker opens the segment's file, skips to the position, and reads as much as the
 client requests into a new buffer on its heap (`RemoteLogManager.read`). G1 allocates such buffers
-as humongous objects. Each write to the socket first copies all that is not sent yet
-(`sun.nio.ch.IOUtil.write`). The number of writes for a response depends on how soon the client
-reads, and so on the scheduler. So the throughput varies between runs, and falls as fetches grow.
+as humongous objects. Each write to the socket first copies all unsent bytes
+(`sun.nio.ch.IOUtil.write`). How many writes a response needs depends on when the scheduler runs the
+client. So the throughput varies between runs, and falls as fetches grow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTiering:
-    """The peer with its tiered topic; `trimmed` are the offsets that only its store has."""
+    """Represents the peer; only its store contains the offsets `trimmed` of its tiered topic."""
 
     dataset: Dataset
     trimmed: OffsetRange
@@ -47,7 +47,7 @@ class KafkaTiering:
 
 @contextmanager
 def running_kafka_tiering(stage: GatewayStage) -> Iterator[KafkaTiering]:
-    """Yield a separate broker on the stage's host. Raises ServiceMissingError without the jar."""
+    """Yield a separate broker on this host. Raises ServiceMissingError if the jar is missing."""
     directory = stage.dataset.scratch / "kafka-tiering"
     store = directory / "store"
     store.mkdir(parents=True)

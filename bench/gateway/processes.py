@@ -1,4 +1,4 @@
-"""Measures the processor time and memory of groups of processes, from /proc."""
+"""Reads the processor time and memory of groups of processes from /proc."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _MANAGER = "manager-process"
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """A group of processes, which each call finds again."""
+    """Represents a group of processes. Each call looks up its current members."""
 
     find: Callable[[], list[psutil.Process]]
 
     def cpu_s(self) -> float:
-        """Return the processor seconds so far, in user and system mode."""
+        """Return the processor seconds of the members so far, in user and system mode."""
         times = [process.cpu_times() for process in self.find()]
         used: list[float] = [each.user + each.system for each in times]
         return sum(used)
 
     def resident_bytes(self) -> int:
-        """Return the resident memory; shared pages count for each process."""
+        """Return the resident memory. A shared page counts once for each member."""
         resident: list[int] = [process.memory_info().rss for process in self.find()]
         return sum(resident)
 
@@ -35,7 +35,7 @@ def process_tree(pid: int) -> ProcessGroup:
 
 
 def gateway_under(supervisor_pid: int) -> ProcessGroup:
-    """Return the group of all processes of `rlm run` except supervisor and manager."""
+    """Return the group of all processes of `rlm run` except the supervisor and the manager."""
     supervisor = psutil.Process(supervisor_pid)
 
     def find() -> list[psutil.Process]:

@@ -11,7 +11,7 @@ from bench.measurement import Measurement, at_least
 
 MANY = 8
 _GOALS = {1: at_least(0.95, floor=0.85), MANY: at_least(0.9, floor=0.65)}
-_SHARE_OF_EACH = 4  # each of many consumers reads a quarter of the log
+_SHARE_OF_EACH = 4
 
 
 def measure_relay_to_one(stage: GatewayStage, readers: Readers) -> list[Measurement]:
@@ -20,7 +20,7 @@ def measure_relay_to_one(stage: GatewayStage, readers: Readers) -> list[Measurem
 
 
 def measure_relay_to_many(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Measure eight concurrent consumers."""
+    """Measure eight concurrent consumers, each of which reads a quarter of the log."""
     return _measure(stage, readers, consumers=MANY)
 
 
@@ -40,7 +40,7 @@ def _measure(stage: GatewayStage, readers: Readers, *, consumers: int) -> list[M
 def relay_ways(
     stage: GatewayStage, fetches: FetchSize, *, consumers: int, who: str
 ) -> tuple[Way, Way]:
-    """Return the direct and the relayed way; `who` is in their titles."""
+    """Return the direct way and the relayed way; their titles contain `who`."""
     record_count = stage.sizes.data.total_bytes // stage.sizes.data.record_bytes
     pieces = overlapping_pieces(
         record_count,

@@ -1,7 +1,7 @@
 """Runs the measured system: a broker with two copies of the data, and `rlm run` with its gateway.
 
-One topic is complete on the broker. The other is tiered and trimmed: the broker has only the newest
-segments, and the older ones are read from the store, a directory.
+One topic is complete on the broker. The other is tiered and trimmed: its log on the broker contains
+only the newest segments. The older ones are read from the store, a directory.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tests.services.waiting import wait_until
 
 TIERED = "bench-tiered"
 _TRIMMED_DEADLINE_S = 180.0
-_KEPT_SEGMENTS = 1  # the newest rolled segment, without the active one
+_KEPT_SEGMENTS = 1  # rolled segments; the active one does not count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySizes:
-    """The sizes of data and load; `short()` only shows that the benchmarks work.
+    """Represents the sizes of data and load. `short()` is only for checking the benchmarks.
 
-    `fetches` are the consumers' fetch sizes for each way. The comparison with Kafka's own tiering
-    has more sizes and runs, because the ratio depends on the size and varies.
+    Each way is measured with each size in `fetches`. The comparison with Kafka's own tiering has
+    more sizes and runs, because its ratio depends on the size and varies between runs.
     """
 
     data: BenchSizes = field(default_factory=BenchSizes)
@@ -58,7 +58,7 @@ class GatewaySizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayStage:
-    """The running system. `trimmed` are the tiered topic's offsets that only the store has."""
+    """Represents the running system; only the store contains the offsets `trimmed` of TIERED."""
 
     dataset: Dataset
     sizes: GatewaySizes
@@ -116,7 +116,7 @@ def _tier(dataset: Dataset, rlm: RlmRun) -> OffsetRange:
 
 
 def wait_trimmed(dataset: Dataset) -> OffsetRange:
-    """Wait until the broker has only the newest segments; return the trimmed offsets."""
+    """Wait until the broker has at most one rolled segment; return the trimmed offsets."""
     partition = dataset.partition(TIERED)
 
     def is_trimmed() -> bool:

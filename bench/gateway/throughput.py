@@ -1,8 +1,8 @@
 """Measures the throughput and processor time of several ways to read, in alternating runs.
 
-One or several consumers read at once, each in a process of its own, because threads of one Python
-process would limit each other. The processes live as long as the benchmark, so no run includes
-their start. A single consumer is always the same process: a new one has cold memory.
+One or more consumers read at once, each in a separate process, because threads of one Python
+process would limit each other. The processes live as long as the benchmark, so no measured run
+includes their start. A single consumer always runs in the same process, whose memory is warm.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rsm.segment.ranges import OffsetRange
 
 _MB = 1_000_000
 _GB = 1_000_000_000
-# HotSpot fully compiles a method after 5,000 calls; a run of 1 GiB has 1,000 fetches of 1 MiB.
+# HotSpot fully compiles a method after 5,000 calls. Ten runs of 1 GiB are 10,240 fetches of 1 MiB.
 WARM_UPS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSize:
-    """The consumers' maximum fetch size; `label` ends the names of figures."""
+    """Represents the maximum bytes per partition in a fetch; figure names end with `label`."""
 
     label: str
     limit_bytes: int
@@ -40,9 +40,9 @@ LARGE_FETCHES = FetchSize(label=", large fetches", limit_bytes=LARGE_FETCH_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to read: partition 0 of a topic at an address, all `pieces` concurrently.
+    """Represents a way to read partition 0 of a topic at an address, all `pieces` concurrently.
 
-    `processes` are those whose processor time is measured, by name.
+    `processes` maps names to the processes whose processor time is measured.
     """
 
     title: str
@@ -59,14 +59,14 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """The runs of one way, with its throughput and processor time."""
+    """Represents the runs of one way: their throughput and processor time."""
 
     way: Way
     mb_per_s: tuple[float, ...]
     cpu_s_per_gb: Mapping[str, tuple[float, ...]]
 
     def measurements(self) -> list[Measurement]:
-        """Return the throughput, and the processor time of each kind of process."""
+        """Return the throughput, and the processor time of each named group of processes."""
         return [
             of_runs(self.way.name, self.mb_per_s, unit="MB/s"),
             *(
@@ -95,7 +95,7 @@ class Readers:
         self._runs = runs
 
     def alternate(self, *ways: Way, runs: int | None = None) -> list[Readings]:
-        """Run each way once per round, after unmeasured rounds as a warm-up.
+        """Run each way once per round: first WARM_UPS unmeasured rounds, then the measured ones.
 
         Every second round has the reverse order, so that no way always runs after the same one.
         """
@@ -118,7 +118,7 @@ class Readers:
 
     @contextmanager
     def running(self, way: Way) -> Iterator[Callable[[], bool]]:
-        """Run `way` once in the background; yield a function that returns whether the run lasts."""
+        """Run `way` once in the background; yield a function that returns true until it ends."""
         reading = self._submit(way)
         yield lambda: not all(each.done() for each in reading)
         for each in reading:
@@ -146,7 +146,7 @@ class Readers:
 
 @contextmanager
 def readers(*, consumers: int, record_bytes: int, runs: int) -> Iterator[Readers]:
-    """Yield readers with a process for each of `consumers` concurrent consumers."""
+    """Yield readers for up to `consumers` concurrent consumers, each in its own process."""
     with ExitStack() as stack:
         processes = [
             stack.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
@@ -156,7 +156,7 @@ def readers(*, consumers: int, record_bytes: int, runs: int) -> Iterator[Readers
 
 
 def overlapping_pieces(end_offset: int, *, count: int, length: int) -> list[OffsetRange]:
-    """Return `count` ranges of one length, evenly spread over [0, end_offset)."""
+    """Return `count` ranges of the same length, evenly spread over [0, end_offset)."""
     step = (end_offset - length) // max(1, count - 1)
     starts = [step * number for number in range(count)]
     return [OffsetRange(start_offset=start, end_offset=start + length) for start in starts]

@@ -1,6 +1,6 @@
 """Measures reads of trimmed data through the gateway, compared with two peers.
 
-The peers are the broker's reads of its local disk, and Kafka's own tiering.
+The peers are reads of local data from the broker, and Kafka's own tiering.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 def measure_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Read from a directory in the system's page cache."""
+    """Measure reads from a directory whose files are in the page cache."""
     measurements: list[Measurement] = []
     for fetches in stage.sizes.fetches:
         local_way = _local_way(stage, fetches, "local data")
@@ -32,7 +32,7 @@ def measure_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
 
 
 def measure_delayed_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Read from the slow store."""
+    """Measure reads from the slow store, and then the gateway's memory."""
     which = f"{stage.sizes.delay_ms} ms store"
     measurements: list[Measurement] = []
     with running_delayed_gateway(stage) as gateway:
@@ -71,7 +71,7 @@ def measure_kafka_tiering(stage: GatewayStage, readers: Readers) -> list[Measure
 def _ways_of_tiering(
     stage: GatewayStage, peer: KafkaTiering, fetches: FetchSize
 ) -> tuple[Way, Way]:
-    """Return the way through Kafka's tiering and the way through the gateway, for equal offsets."""
+    """Return the ways to read the same offsets through Kafka's tiering and through the gateway."""
     end_offset = min(peer.trimmed.end_offset, stage.trimmed.end_offset)
     ours = replace(
         _trimmed_way(stage, fetches),
@@ -88,7 +88,7 @@ def _ways_of_tiering(
 
 
 def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
-    """Return the way to read the trimmed offsets of the other topic from the broker's disk."""
+    """Return the way to read the same offsets of the untiered topic from the broker."""
     return Way(
         title=title,
         fetches=fetches,
@@ -100,7 +100,7 @@ def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
 
 
 def _trimmed_way(stage: GatewayStage, fetches: FetchSize) -> Way:
-    """Return the way to read through the gateway of `rlm run`."""
+    """Return the way to read trimmed data through the gateway of `rlm run`."""
     return Way(
         title="trimmed data",
         fetches=fetches,

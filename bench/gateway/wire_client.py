@@ -1,6 +1,6 @@
 """Sends single Fetch requests on one connection, and measures when the response starts.
 
-librdkafka cannot do that: it decides itself when to fetch, and returns records, not responses.
+librdkafka cannot do that: it decides when to fetch, and returns records instead of responses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _TIMEOUT_S = 30.0
 
 
 class WireClient(AbstractContextManager["WireClient"]):
-    """A connected client with negotiated versions. Not thread-safe; unusable after an error."""
+    """Represents a connected client that knows the broker's API versions. Not thread-safe.
+
+    Unusable after an error.
+    """
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -37,13 +40,16 @@ class WireClient(AbstractContextManager["WireClient"]):
         response, _ = self._exchange(self._protocol.hello())
         assert isinstance(response, ApiVersionsResponse)
         if self._protocol.learn(response) is not None:
-            raise RuntimeError("the broker is older than this benchmark")
+            raise RuntimeError(
+                "cannot connect: the broker supports only older versions of ApiVersions"
+            )
 
     def first_bytes_s(self, topic_id: UUID, offset: int) -> float:
         """Return the seconds from a Fetch of one partition to the first bytes of the response.
 
-        Raises RuntimeError for a response with an error or without records, CorruptError for bytes
-        that are no response, and OSError if the connection fails.
+        Raises RuntimeError if the response contains an error or no records, CorruptError if it is
+        invalid, UnsupportedError if the broker does not support Fetch version 13, and OSError if
+        the connection fails.
         """
         partition = FetchPartition(
             partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES
@@ -58,7 +64,10 @@ class WireClient(AbstractContextManager["WireClient"]):
         assert isinstance(response, FetchResponse)
         data = response.responses[0].partitions[0]
         if data.error_code != ErrorCode.NONE or not data.records:
-            raise RuntimeError(f"no records at offset {offset}: {error_name(data.error_code)}")
+            raise RuntimeError(
+                "cannot fetch: the response contains an error or no records "
+                f"(offset={offset} error={error_name(data.error_code)})"
+            )
         return seconds
 
     def close(self) -> None:
@@ -76,7 +85,7 @@ class WireClient(AbstractContextManager["WireClient"]):
         self.close()
 
     def _exchange(self, request: bytes) -> tuple[Message, float]:
-        """Return the response, and the seconds until it started."""
+        """Return the response, and the seconds until its first bytes arrived."""
         started_s = time.monotonic()
         first_byte_s: float | None = None
         self._stream.sendall(request)
@@ -84,6 +93,6 @@ class WireClient(AbstractContextManager["WireClient"]):
             received = self._stream.recv(_RECEIVE_BYTES)
             first_byte_s = first_byte_s or time.monotonic()
             if not received:
-                raise ConnectionError("the connection was closed")
+                raise ConnectionError("cannot read the response: the peer closed the connection")
             self._protocol.receive(received)
         return response, (first_byte_s or started_s) - started_s

@@ -22,23 +22,23 @@ from tests.services.kafka import KafkaCluster
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _LOOKUPS = 50_000
 _HEAP_PEER_SEGMENTS = 1_000_000
-_MEASURED_SEGMENTS = 1_000_000  # with fewer, the start of the client takes most of the time
+_MEASURED_SEGMENTS = 1_000_000  # with fewer, the client's start takes most of the time
 _FOLDED = at_least(150_000, floor=60_000)
 _MEMORY_MIB = at_most(300)
-_ALTERNATION = "Each run reads, folds and looks up in processes of its own."
+_ALTERNATION = "Each run reads, folds and looks up in separate processes."
 
 Runs = list[dict[str, float]]
 
 
 def main() -> int:
-    """Measure what this command line asks for."""
+    """Measure with the options of the command line."""
     parser = option_parser("bench.metadata", __doc__)
     parser.add_argument(
         "--segments",
         type=int,
         nargs="+",
         default=[10_000, 1_000_000],
-        help="numbers of segments (default %(default)s)",
+        help="numbers of segments to measure (default %(default)s)",
     )
     parser.add_argument(
         "--runs", type=int, default=3, help="runs of each measurement (default %(default)s)"
@@ -56,7 +56,7 @@ def main() -> int:
 def measure_metadata(
     sizes: Sequence[int], runs: int, console: Console, *, lookups: int = _LOOKUPS
 ) -> list[Measurement]:
-    """Measure each number of segments; print each phase before it starts."""
+    """Measure with each number of segments; print a line before each phase."""
     measurements: list[Measurement] = []
     with metadata_broker() as cluster:
         for segments in sizes:

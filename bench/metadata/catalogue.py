@@ -1,8 +1,8 @@
 """Generates the benchmarks' segments and their metadata records.
 
-Segment `n` belongs to partition `n % PARTITIONS`. A partition's segments are consecutive, and have
-equal numbers of offsets and one leader epoch. A segment's number determines all of its metadata, so
-that a lookup can be verified.
+Segment `n` belongs to partition `n % PARTITIONS`. A partition's segments are consecutive, with the
+same number of offsets and the same leader epoch. The number of a segment determines all of its
+metadata, so that a lookup can be verified.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PARTITIONS_PER_TOPIC = 10
 _BROKERS = 20
 SEGMENT_BYTES = 64 << 20
 _NOW_MS = 1_700_000_000_000
-_AT_ONCE = 20  # concurrent copies, of different partitions
+_AT_ONCE = 20  # concurrent copies, each of a different partition
 _SEGMENT_KIND = bytes((RecordKind.SEGMENT,))
 _STATES = {
     SegmentState.COPY_SEGMENT_STARTED: pb_segment.COPY_SEGMENT_STARTED,
@@ -38,14 +38,14 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogueRecord:
-    """A record with its metadata partition."""
+    """Represents a record, and the partition of the metadata topic that it belongs to."""
 
     partition: int
     record: EncodedRecord
 
 
 def user_partition(number: int) -> TopicIdPartition:
-    """Return the partition of a segment."""
+    """Return the partition that a segment belongs to."""
     index = number % PARTITIONS
     topic = index // _PARTITIONS_PER_TOPIC
     return TopicIdPartition(
@@ -66,7 +66,7 @@ def start_offset(number: int) -> int:
 
 
 def records(segments: int) -> Iterator[CatalogueRecord]:
-    """Yield the start and end events of each segment, in the order of concurrent copies."""
+    """Yield each segment's start and end events, ordered as concurrent copies write them."""
     partitions = [user_partition(number) for number in range(PARTITIONS)]
     targets = [metadata_partition(each, METADATA_PARTITIONS) for each in partitions]
     subjects = [partition_subject(each) for each in partitions]
@@ -82,7 +82,7 @@ def records(segments: int) -> Iterator[CatalogueRecord]:
 def _record(
     number: int, partition: TopicIdPartition, subject: bytes, state: SegmentState
 ) -> EncodedRecord:
-    """Encode as `rlmm.codec.encode` does, but faster: there are millions of records."""
+    """Encode a record as `rlmm.codec.encode` does, but faster, because there are millions."""
     start, identity = start_offset(number), _digest(b"segment", number)
     event_id = _digest(state.name.encode(), number)
     finished = state is SegmentState.COPY_SEGMENT_FINISHED

@@ -1,4 +1,4 @@
-"""Fills the metadata topic of a real broker with a catalogue."""
+"""Fills a metadata topic of a real broker with the catalogue's records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIMEOUT_S = 120.0
 
 @contextmanager
 def metadata_broker() -> Iterator[KafkaCluster]:
-    """Yield a broker; remove it and its files at the end."""
+    """Yield a broker; stop it and remove its files at the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
@@ -47,7 +47,7 @@ def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
         wait_until(
             lambda: topic.ensure(create=True),
             _TIMEOUT_S,
-            "the metadata topic",
+            "the metadata topic exists",
             despite=RetriableError,
         )
     finally:
@@ -55,7 +55,7 @@ def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
 
 
 def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
-    """Create the topic as the manager does, and write all records of the catalogue."""
+    """Create the topic as the manager does, and write the records of `segments` segments."""
     create_topic({"bootstrap.servers": cluster.bootstrap_servers}, _shape(name))
     producer = Producer(
         {
@@ -68,7 +68,7 @@ def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            raise RuntimeError(f"a record of {message.topic()} was not delivered: {error}")
+            raise RuntimeError(f"cannot write a record to {message.topic()}: {error}")
 
     for each in records(segments):
         value, key, partition = each.record.value, each.record.key, each.partition
@@ -81,4 +81,6 @@ def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
                 break
         producer.poll(0)
     if producer.flush(_TIMEOUT_S):
-        raise RuntimeError("the broker did not acknowledge all records in time")
+        raise RuntimeError(
+            f"cannot fill {name}: the broker did not acknowledge all records in {_TIMEOUT_S} s"
+        )

@@ -1,4 +1,4 @@
-"""Runs one measurement in a process of its own, so that no other memory is measured.
+"""Runs one measurement in a separate process, so that no other memory is measured.
 
 `python -m bench.metadata.worker TASK JSON` prints one JSON object of figures.
 """
@@ -34,7 +34,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _BATCH = FollowerSettings().max_records_per_step
 _POLL_MS = 500
-_WARM_UP = 20_000  # loads the parts that every lookup needs into memory
+_WARM_UP = 20_000  # lookups that bring shared parts of the cache into memory
 _IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
 _LOOKED_UP_AGAIN, _TIMES_AGAIN = 10_000, 5
@@ -44,7 +44,7 @@ Figures = Mapping[str, float]
 
 
 def consume(topic_name: str, bootstrap_servers: str, segments: int) -> Figures:
-    """Read the topic without folding."""
+    """Read the topic without folding its events."""
     _use_one_core()
     topic = open_topic(bootstrap_servers, topic_name)
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
@@ -86,7 +86,7 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
 
 
 def look_up(segments: int, directory: str, lookups: int) -> Figures:
-    """Open the cache and look up one segment; then many, with the files in the page cache."""
+    """Open the cache and look up one segment, then many with the files in the page cache."""
     started_s = time.monotonic()
     cache = MetadataCache(RocksDbStore(Path(directory)))
     cache.positions()
@@ -105,7 +105,7 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
 
 
 class _HeapMap:
-    """All metadata as Python objects: a sorted list of segments per partition and leader epoch."""
+    """Represents all metadata as Python objects, with a sorted list per partition and epoch."""
 
     def __init__(self) -> None:
         self._starts: dict[tuple[object, int], list[int]] = {}
@@ -135,7 +135,7 @@ def heap_map(segments: int, lookups: int) -> Figures:
     for each in catalogue.records(segments):
         started_s = time.perf_counter()
         event = decode(each.record.key, each.record.value)
-        assert isinstance(event, SegmentEvent), "the catalogue has only segments"
+        assert isinstance(event, SegmentEvent), "the catalogue contains another event"
         heap.take(event)
         seconds += time.perf_counter() - started_s
         count += 1
@@ -151,7 +151,7 @@ def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) ->
 
 
 def _look_up_again(find: Callable[..., Any], segments: int) -> dict[str, float]:
-    """Look up the same segments several times; they fit into a block cache."""
+    """Look up the same segments several times; their blocks fit into the block cache."""
     chosen = random.Random(_SEED)
     numbers = [chosen.randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
     for number in numbers:
@@ -182,14 +182,15 @@ def _percentiles(times_us: Sequence[float]) -> dict[str, float]:
 
 
 def _find(find: Callable[..., Any], number: int) -> float:
-    """Return the seconds of a lookup by the segment's middle offset; check the result."""
+    """Look up a segment by its middle offset and check the result; return the seconds."""
     partition = catalogue.user_partition(number)
     offset = catalogue.start_offset(number) + catalogue.OFFSETS_PER_SEGMENT // 2
     started_s = time.perf_counter()
     found = find(partition, offset, catalogue.LEADER_EPOCH)
     seconds = time.perf_counter() - started_s
-    assert found is not None, f"segment {number} is not found"
-    assert found.segment_id.id == catalogue.segment_id(number), f"not segment {number}"
+    assert found is not None, f"cannot find segment {number}: the lookup returned none"
+    is_expected = found.segment_id.id == catalogue.segment_id(number)
+    assert is_expected, f"cannot find segment {number}: the lookup returned another one"
     return seconds
 
 
@@ -199,7 +200,7 @@ def _use_one_core() -> None:
 
 
 def _until_idle_s() -> float:
-    """Return the seconds until RocksDB's compaction threads are idle."""
+    """Wait until this process, and so RocksDB's compaction, is idle; return the seconds."""
     started_s, used_s = time.monotonic(), -1.0
     while (now_s := _cpu_s()) - used_s > _IDLE_SHARE * _IDLE_WINDOW_S:
         used_s = now_s

@@ -9,7 +9,7 @@ from bench.result_file import COMMITTED, read_results
 
 
 def main() -> int:
-    """Write the page from the committed results."""
+    """Write the page from the committed results; return the exit code."""
     try:
         page = page_of(TEMPLATE.read_text(), read_results(COMMITTED), PAGE.read_text())
     except ValueError as error:

@@ -1,11 +1,11 @@
 """Generates docs/performance.md from the results.
 
-The template has the prose and the order of the questions. Its code blocks of the language `results`
-become tables: the first line names a benchmark, and each other line a figure. A code block of the
-language `environments` becomes a table of all benchmarks. In prose, `{{median of BENCH: FIGURE}}`
-and `{{range of BENCH: FIGURE}}` become that figure's numbers, so that no result is typed by hand.
-Each heading starts a part. A part of the page does not change while one of its benchmarks has no
-results.
+The template contains the prose and the order of the questions. A code block of the language
+`results`, which lists figures of one benchmark, becomes a table of these figures. A code block of
+the language `environments` becomes a table of the environments of all benchmarks. In prose,
+`{{median of BENCH: FIGURE}}` and `{{range of BENCH: FIGURE}}` become that figure's numbers, so that
+no result is typed by hand. Each heading of level 1 or 2 starts a part. A part of the page does not
+change while one of its benchmarks has no results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEADER = """\
 def page_of(template: str, results: Mapping[str, Results], current: str) -> str:
     """Return the page; a part without results is taken from the `current` page.
 
-    Raises ValueError if a result lacks a figure, or if neither results nor `current` have a part.
+    Raises ValueError if results lack a figure, or if a part without results is not in `current`.
     """
     benches = {found[1] for found in _FIGURES.finditer(template)}
     kept = {_heading(part): part for part in _parts(current)}
@@ -50,7 +50,8 @@ def page_of(template: str, results: Mapping[str, Results], current: str) -> str:
             written.append(kept[_heading(part)])
         else:
             raise ValueError(
-                f"cannot write {_heading(part)!r}: no results of {', '.join(sorted(missing))}"
+                f"cannot write {_heading(part)!r}: there are no results of "
+                f"{', '.join(sorted(missing))}. Run these targets of make."
             )
     return "\n\n".join(part.strip() for part in written) + "\n"
 

@@ -1,6 +1,7 @@
 """Draws the pictures of docs/performance.md from results: `python -m bench.report.plots`.
 
-The same results give the same bytes: the files have no date, no random ids, and text as text.
+The same results give the same bytes: the files contain no date and no random ids, and their text is
+not converted to paths, which depend on fonts.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SEGMENTS = {"10 k": 10_000, "1 M": 1_000_000}
 
 
 def draw_reading(results: Results) -> Figure:
-    """Draw the throughput of one consumer for each kind of data: medians and ranges of runs."""
+    """Draw the throughput of one consumer for each kind of data, as medians and ranges of runs."""
     figure, axes = _new_figure()
     for number, (label, fetches) in enumerate(_FETCHES.items()):
         found = [results.figure(read + fetches.label) for read in _READS]
@@ -44,7 +45,7 @@ def draw_reading(results: Results) -> Figure:
 
 
 def draw_metadata(results: Results) -> Figure:
-    """Draw the memory by the number of segments, in RocksDB and as Python objects."""
+    """Draw the memory for each number of segments, in RocksDB and as Python objects."""
     figure, axes = _new_figure()
     in_cache = [results.figure(f"{name}: memory after the rebuild") for name in _SEGMENTS]
     in_dict = [results.figure(f"{name} in a dict: memory") for name in _SEGMENTS]
@@ -65,7 +66,7 @@ def draw_metadata(results: Results) -> Figure:
     return figure
 
 
-# By file: the benchmark that has the results, and the function that draws them.
+# Maps each file to the benchmark of its results, and to the function that draws them.
 PLOTS: Mapping[str, tuple[str, Callable[[Results], Figure]]] = {
     "performance-reading.svg": ("bench-gateway", draw_reading),
     "performance-metadata.svg": ("bench-metadata", draw_metadata),
@@ -101,13 +102,13 @@ def _svg(figure: Figure) -> str:
 
 
 def _with_numbered_ids(svg: str) -> str:
-    """Replace ids that depend on the rounding of a processor's arithmetic by numbers."""
+    """Replace ids with numbers, because the ids depend on how the processor rounds."""
     numbers = {found: number for number, found in enumerate(dict.fromkeys(_HASH_ID.findall(svg)))}
     return _HASH_ID.sub(lambda found: f"id-{numbers[found.group()]}", svg)
 
 
 def main() -> int:
-    """Draw all pictures whose results are committed."""
+    """Draw all pictures whose results are committed; return the exit code."""
     try:
         drawn = plots_of(read_results(COMMITTED))
     except ValueError as error:

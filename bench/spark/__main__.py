@@ -1,4 +1,4 @@
-"""Measures the Spark jobs: `python -m bench.spark [--short] [--only NAME …] [--out FILE]`."""
+"""Measures the Spark jobs: `python -m bench.spark [OPTIONS]`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _ALTERNATION = "The compared ways run alternately."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSizes:
-    """The sizes of the benchmarks; `real_objects` is the number of objects of the S3 server.
+    """The sizes of the benchmarks. `real_objects` is the number of objects on the S3 server.
 
     By default, a read or an export takes at least ten seconds on two cores.
-    Reads and exports run `runs` times, repairs `repair_runs` times, audits once.
+    Reads and exports run `runs` times, repairs run `repair_runs` times, and audits run once.
     """
 
     read_bytes: int = 3000 * _MIB
@@ -48,7 +48,7 @@ class SparkSizes:
 
     @classmethod
     def short(cls) -> SparkSizes:
-        """Return smaller sizes, which take minutes."""
+        """Return sizes with which the benchmarks take minutes."""
         return cls(
             read_bytes=100 * _MIB,
             export_bytes=250 * _MIB,
@@ -59,10 +59,10 @@ class SparkSizes:
 
 
 def main() -> int:
-    """Measure what this command line asks for."""
+    """Run the benchmarks that the command line selects; return the exit code."""
     parser = option_parser("bench.spark", __doc__)
     parser.add_argument(
-        "--short", action="store_true", help="use smaller sizes: minutes instead of hours"
+        "--short", action="store_true", help="use smaller sizes, to take minutes instead of hours"
     )
     parser.add_argument(
         "--only",
@@ -75,7 +75,7 @@ def main() -> int:
         "--segments",
         type=int,
         nargs="+",
-        help="number of segments of each audit (default: 100000 1000000, with --short 100000)",
+        help="numbers of segments to audit (default: 100000 1000000, with --short 100000)",
     )
     options = parser.parse_args()
     # Spark's Python workers read the store's credentials from the environment.
@@ -96,7 +96,7 @@ def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:
     measurements: list[Measurement] = []
     with _stored_topic(sizes, sizes.read_bytes, console) as (topics, scratch):
         for cores in (1, 2):
-            console.print(f"reading on {cores} of two cores")
+            console.print(f"reading, Spark's cores: {cores}")
             with bench_session(scratch, cores) as spark:
                 measurements += measure_reading(spark, topics, runs=sizes.runs, cores=cores)
     return measurements
@@ -106,7 +106,7 @@ def _exporting(sizes: SparkSizes, console: Console) -> list[Measurement]:
     measurements: list[Measurement] = []
     with _stored_topic(sizes, sizes.export_bytes, console) as (topics, scratch):
         for cores in (1, 2):
-            console.print(f"exporting on {cores} of two cores")
+            console.print(f"exporting, Spark's cores: {cores}")
             with bench_session(scratch, cores) as spark:
                 measurements += measure_exporting(
                     spark, topics, scratch, runs=sizes.runs, cores=cores
@@ -118,7 +118,7 @@ def _exporting(sizes: SparkSizes, console: Console) -> list[Measurement]:
 def _stored_topic(
     sizes: SparkSizes, total_bytes: int, console: Console
 ) -> Iterator[tuple[ReadTopics, Path]]:
-    """Yield a topic with all rolled segments stored, and a directory for files."""
+    """Yield a topic whose rolled segments are all stored, and a directory for files."""
     dataset_sizes = BenchSizes(
         total_bytes=total_bytes,
         segment_bytes=16 * _MIB,
@@ -160,7 +160,7 @@ def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
 
 
 def _auditing(sizes: SparkSizes, console: Console) -> list[Measurement]:
-    console.print(f"auditing {sizes.segments} segments, {sizes.real_objects} real objects")
+    console.print(f"auditing segments: {sizes.segments}, and objects on S3: {sizes.real_objects}")
     with (
         metadata_broker() as cluster,
         TemporaryDirectory(prefix="bench-") as scratch,

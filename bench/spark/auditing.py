@@ -1,7 +1,7 @@
-"""Measures the audit of a catalogue, with a generated listing and with a real S3 server.
+"""Measures audits of generated segments, with a generated listing and with a real S3 server.
 
-Each audit runs in a process of its own, so that no other memory is measured:
-`python -m bench.spark.auditing JSON` prints one JSON object of figures.
+Each audit runs in its own process, so that no other memory is measured. The command
+`python -m bench.spark.auditing JSON` prints the figures as one JSON object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Figures = Mapping[str, float]
 
 
 def measure_auditing(cluster: KafkaCluster, sizes: Sequence[int]) -> list[Measurement]:
-    """Audit each number of segments on two cores, and the smallest one also on one core."""
+    """Audit each number of segments on two cores, and the smallest number also on one core."""
     measurements: list[Measurement] = []
     for segments in sizes:
         topic = prepare(cluster, segments)
@@ -61,7 +61,7 @@ def measure_auditing(cluster: KafkaCluster, sizes: Sequence[int]) -> list[Measur
 
 
 def measure_real_store(cluster: KafkaCluster, server: S3Server, objects: int) -> list[Measurement]:
-    """Audit a real S3 server with `objects` objects; none is missing."""
+    """Audit a real S3 server with `objects` objects, none of which is missing."""
     segments = objects // _OBJECTS_PER_SEGMENT
     topic = prepare(cluster, segments)
     put_objects(server, segments)
@@ -76,7 +76,7 @@ def measure_real_store(cluster: KafkaCluster, server: S3Server, objects: int) ->
 
 
 def prepare(cluster: KafkaCluster, segments: int) -> str:
-    """Fill a metadata topic with `segments` segments; return its name."""
+    """Fill a metadata topic with records of `segments` segments; return its name."""
     topic = f"audited-{segments}"
     fill_topic(cluster, topic, segments)
     producer = Producer(
@@ -93,7 +93,9 @@ def prepare(cluster: KafkaCluster, segments: int) -> str:
         partition = event_partition(claim, catalogue.METADATA_PARTITIONS)
         producer.produce(topic, record.value, record.key, partition=partition)
     if producer.flush(_TIMEOUT_MS / 1000):
-        raise RuntimeError("the broker did not acknowledge all records in time")
+        raise RuntimeError(
+            "cannot fill the topic: the broker did not acknowledge all records in time"
+        )
     return topic
 
 
@@ -136,7 +138,7 @@ def _measurements(name: str, segments: int, figures: Figures) -> list[Measuremen
 def audit(
     spark: SparkSession, *, segments: int, topic: str, servers: str, endpoint: str = ""
 ) -> Figures:
-    """Audit the store; return the seconds, and the peak memory of this Python process.
+    """Audit the store; return the seconds, and the peak memory of this process.
 
     Raises RuntimeError for unexpected findings.
     """
@@ -162,19 +164,21 @@ def audit(
     expected = {} if endpoint else {"missing": _OBJECTS_PER_SEGMENT, "foreign": 1}
     if found != expected:
         some = [each.object_key for each in result.settled.findings[:_SHOWN]]
-        raise RuntimeError(f"the audit has unexpected findings: {dict(found)}, first {some}")
+        raise RuntimeError(
+            f"cannot measure the audit: it found {dict(found)}, expected {expected}; first {some}"
+        )
     return {"seconds": seconds, "memory_mib": _peak_resident_bytes() / _MIB}
 
 
 def _peak_resident_bytes() -> int:
-    """Return the peak of this program; getrusage would include the program that started it."""
+    """Return the peak memory of this process. getrusage would include its parent's."""
     status = Path("/proc/self/status").read_text()
     (line,) = [each for each in status.splitlines() if each.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
 
 
 def main() -> int:
-    """Audit as the command line says."""
+    """Run the audit that the command line describes, and print its figures."""
     arguments = json.loads(sys.argv[1])
     with (
         TemporaryDirectory(prefix="bench-") as scratch,

@@ -1,4 +1,4 @@
-"""Measures `rlm-export`'s job, compared with Spark's Kafka source writing Parquet."""
+"""Measures the job of `rlm-export`, and compares it with a Parquet export by Spark alone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FILE_BYTES = 128 << 20
 def measure_exporting(
     spark: SparkSession, topics: ReadTopics, scratch: Path, *, runs: int, cores: int
 ) -> list[Measurement]:
-    """Write all stored records by job and peer alternately, after an unmeasured run of each.
+    """Export all stored records with job and peer alternately, after an unmeasured run of each.
 
-    The job's time includes planning, the manifest and the move of the files.
+    The job's time includes planning, writing the manifest, and moving the files.
     """
     output = scratch / "exported"
     rows, _ = _exported(spark, topics, output)
@@ -51,7 +51,7 @@ def measure_exporting(
 
 
 def _exported(spark: SparkSession, topics: ReadTopics, output: Path) -> tuple[int, float]:
-    """Return the number of records and the seconds. Offsets start at 0, without gaps."""
+    """Export with the job; return the number of records (the end offset), and the seconds."""
     shutil.rmtree(output, ignore_errors=True)
     options = {
         "config": str(topics.configuration),
@@ -66,7 +66,7 @@ def _exported(spark: SparkSession, topics: ReadTopics, output: Path) -> tuple[in
 
 
 def _written(spark: SparkSession, topics: ReadTopics, output: Path, rows: int, cores: int) -> float:
-    """Return Spark's seconds to write the broker's first `rows` records."""
+    """Write the broker's first `rows` records with Spark's own source; return the seconds."""
     shutil.rmtree(output, ignore_errors=True)
     local = records_of_broker(spark, topics, end_offset=rows, cores=cores)
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Simulates a store that lists the objects of a catalogue.
+"""Simulates a store that contains the objects of generated segments.
 
 One segment's objects are missing, and one object is foreign, so that an audit has findings.
 """
@@ -21,13 +21,13 @@ _WRITTEN_MS = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedStore(StoreConnection):
-    """The connection to a simulated store, which exists on every executor."""
+    """A connection to a simulated store. Each executor opens its own store."""
 
     segments: int
 
     @classmethod
     def of(cls, segments: int, unopened: StoreConnection) -> GeneratedStore:
-        """Return a store of `segments` segments; the settings of `unopened` are never used."""
+        """Return a store of `segments` segments, with the settings of `unopened`."""
         return cls(
             settings=unopened.settings,
             segment_settings=unopened.segment_settings,
@@ -51,7 +51,7 @@ class _GeneratedStorage(MemoryChunkStorage):
         }
         for start in sorted(prefixes):
             if start + "~" < after:
-                continue  # all of the partition's names are before `after`
+                continue  # all names of the partition sort before `after`
             for number in range(prefixes[start], self._segments, catalogue.PARTITIONS):
                 base = f"{start}{catalogue.start_offset(number):020}"
                 if number != _AWAY and base + "~" > after:

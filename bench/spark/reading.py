@@ -1,4 +1,4 @@
-"""Measures the data source over the store, compared with Spark's Kafka source over the broker."""
+"""Measures the data source, and compares it with Spark's Kafka source on the same records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = "key,value,topic,partition,offset,timestamp,timestampType"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTopics:
-    """A stored topic, and a topic with the same records on the broker."""
+    """A stored topic, and a topic with the same records in its local log."""
 
     servers: str
     configuration: Path
@@ -29,7 +29,7 @@ class ReadTopics:
 def measure_reading(
     spark: SparkSession, topics: ReadTopics, *, runs: int, cores: int
 ) -> list[Measurement]:
-    """Read all stored records by both sources alternately, after an unmeasured run of each."""
+    """Read all stored records with both sources alternately, after an unmeasured run of each."""
     register(spark)
     stored = (
         spark.read.format("rlm")
@@ -62,7 +62,7 @@ def measure_reading(
 def records_of_broker(
     spark: SparkSession, topics: ReadTopics, *, end_offset: int, cores: int
 ) -> DataFrameReader:
-    """Return the peer: Spark's Kafka source for the same records, with a task per core."""
+    """Return the peer: Spark's Kafka source for the same records, with a task for each core."""
     return (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", topics.servers)

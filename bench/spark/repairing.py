@@ -1,4 +1,4 @@
-"""Measures the repair job, compared with a plain loop of DeleteObjects in the same bucket."""
+"""Measures the repair job, and compares it with a loop of DeleteObjects in the same bucket."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def measure_repairing(
     dead_letters: int,
     runs: int,
 ) -> list[Measurement]:
-    """Delete equal numbers of objects by a plain loop and by dead letters, in alternating runs.
+    """Delete as many objects with the repair job as with a plain loop, in alternating runs.
 
-    Spark's start time is the time to repair one dead letter, after an unmeasured repair that starts
-    the Python workers of the session.
+    The repair of one dead letter measures Spark's start time. Before it, an unmeasured repair
+    starts the session's Python workers.
     """
     server.create_bucket(_BUCKET)
     _repair(spark, cluster, server, scratch, "repair-warm", _WARMING_DEAD_LETTERS)
@@ -101,7 +101,7 @@ def _delete_plainly(server: S3Server, prefix: str, dead_letters: int) -> float:
 
 
 def _put_objects(server: S3Server, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
-    """Create the objects as files of the server."""
+    """Create the objects as files on the server's disk."""
     for segment in segments:
         for stored in segment.objects:
             path = server.bucket_directory(_BUCKET) / stored.key
@@ -151,7 +151,9 @@ def _repair(
         job.run()
         seconds = time.monotonic() - start
     if job.outcomes != {"repaired": dead_letters}:
-        raise RuntimeError(f"the job did not repair all dead letters: {job.outcomes}")
+        raise RuntimeError(
+            f"cannot measure the repair: outcomes {job.outcomes}, expected {dead_letters} repaired"
+        )
     return seconds
 
 
@@ -160,7 +162,7 @@ def _write_records(
     dead_letter_topic: str,
     segments: Sequence[RemoteLogSegmentMetadata],
 ) -> None:
-    """Write the partitions' claims, each segment's events, and its dead letter."""
+    """Write a claim of each partition, and the events and the dead letter of each segment."""
     shape = TopicSettings(
         name=connection.metadata_topic, partition_count=_METADATA_PARTITIONS, replication_factor=1
     )
@@ -190,7 +192,7 @@ def _write_records(
         record = encode_dead_letter(dead_letter)
         producer.produce(dead_letter_topic, key=record.key, value=record.value)
     if producer.flush(60.0):
-        raise RuntimeError("the broker did not acknowledge all records in time")
+        raise RuntimeError("cannot fill the topics: the broker did not acknowledge all records")
 
 
 def _write_event(producer: Producer, topic: str, event: Event) -> None:
@@ -202,7 +204,7 @@ def _write_event(producer: Producer, topic: str, event: Event) -> None:
 def _segments(topic: str, count: int) -> list[RemoteLogSegmentMetadata]:
     """Return a segment of two objects for each dead letter.
 
-    The segments are of many partitions, with their objects in different directories. Within one
+    The segments belong to many partitions, so their objects are in many directories: within one
     directory, the server's file system deletes one file at a time.
     """
     topic_id = uuid4()

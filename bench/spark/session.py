@@ -1,4 +1,4 @@
-"""Opens the measured Spark session."""
+"""Opens a Spark session for a benchmark."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from bench.storage.stage import storage_stage
 
 
 def main() -> int:
-    """Measure what this command line asks for."""
+    """Run the benchmarks that the command line selects; return the exit code."""
     parser = option_parser("bench.storage", __doc__)
     parser.add_argument(
         "--short", action="store_true", help="use a quarter of the data, and run once"
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def measure_storage(sizes: BenchSizes, console: Console) -> list[Measurement]:
-    """Run every benchmark over one data set; print each phase before it starts."""
+    """Run every benchmark with one data set; print the name of each before it starts."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with storage_stage(sizes) as stage:
         console.print(f"copying, {sizes.runs} runs of each way")

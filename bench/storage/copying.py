@@ -1,4 +1,4 @@
-"""Measures copies of segments to S3, compared with plain clients that upload the same files."""
+"""Measures copies of segments to S3, and compares them with plain uploads of the same files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SAMPLE_S = 0.005
 
 
 def layouts() -> dict[str, SegmentLayout]:
-    """Return the measured layouts, with their defaults."""
+    """Return the layouts to measure, by name."""
     return {"raw": RawLayout(), "block_v1": BlockV1Layout(block_bytes=64 << 20)}
 
 
 def storage_manager(stage: StorageStage, layout: SegmentLayout) -> SegmentStorageManager:
-    """Return the storage manager for a layout, with the server as the store."""
+    """Return a storage manager that writes a layout to the stage's S3 server."""
     return SegmentStorageManager(
         storage=stage.storage(), keys=ObjectKeys(prefix=""), layouts=(layout,)
     )
@@ -100,7 +100,7 @@ def _copied_s(stage: StorageStage, layout: SegmentLayout, at_once: int) -> float
 
 
 def measure_requests_and_memory(stage: StorageStage) -> list[Measurement]:
-    """Return the requests per GiB, and the memory of ten concurrent copies."""
+    """Make ten concurrent copies; return their requests per GiB and their memory."""
     stage.sent.clear()
     with closing(storage_manager(stage, RawLayout())) as manager, _peak_rss() as peak:
         copy_all(stage, manager, at_once=10)

@@ -30,9 +30,9 @@ _Read = Callable[[_Range], bytes]
 
 
 def measure_reading(stage: StorageStage) -> list[Measurement]:
-    """Read whole segments in alternating runs, then small ranges, with one way after the other.
+    """Read whole segments in alternating runs; then read small ranges, one way after the other.
 
-    Each layout has a copy of the segments. The plain clients read the copy of the layout `raw`.
+    Each layout stores its own copy of the segments. The plain clients read the copy of `raw`.
     """
     with ExitStack() as stack:
         ways: dict[str, _Read] = {}

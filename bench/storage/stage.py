@@ -1,4 +1,4 @@
-"""Runs a real broker with rolled segments, and an S3 server, for the storage benchmarks."""
+"""Runs a broker with rolled segments, and an S3 server, for the benchmarks of the store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageStage:
-    """The segments as files and as a local log, the server, and the requests that were sent."""
+    """A broker with rolled segments, an S3 server, and the numbers of requests by operation."""
 
     dataset: Dataset
     log: LocalLog
@@ -43,7 +43,7 @@ class StorageStage:
         return sum(segment.size_bytes for segment in self.log.rolled)
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings of an `rlm run` with this store; the environment has credentials."""
+        """Return settings of `rlm run` for this store. The credentials are in the environment."""
         return {
             "rsm.config.storage.backend": "s3",
             "rsm.config.storage.s3.bucket.name": BUCKET,
@@ -52,12 +52,12 @@ class StorageStage:
         }
 
     def files(self) -> list[Path]:
-        """Return the rolled segments' files, in order."""
+        """Return the log files of the rolled segments, in order."""
         directory = self.dataset.cluster.broker.log_dirs[0] / f"{TOPIC}-0"
         return [directory / f"{each.offsets.start_offset:020d}.log" for each in self.log.rolled]
 
     def storage(self) -> S3ChunkStorage:
-        """Return the S3 store of `rlm` with its default settings."""
+        """Return `rlm`'s S3 store, with default settings except for the address."""
         settings = S3Settings(bucket=BUCKET, endpoint_url=self.server.url, path_style=True)
         return S3ChunkStorage(S3Bucket(settings, observe=lambda name: self.sent.update([name])))
 
@@ -70,7 +70,7 @@ class StorageStage:
         return boto3.session.Session().client("s3", endpoint_url=self.server.url, config=config)
 
     def obstore(self) -> S3Store:
-        """Return a store of Rust's object_store."""
+        """Return a client of Rust's object_store library."""
         return S3Store(
             BUCKET,
             endpoint=self.server.url,
@@ -90,7 +90,7 @@ class StorageStage:
 
 @contextmanager
 def storage_stage(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[StorageStage]:
-    """Yield the ready stage; stop it and remove its files at the end."""
+    """Yield a ready stage; stop it and remove its files at the end."""
     os.environ.update(credentials_environment())
     with (
         produced_dataset(sizes, jvm_flags=jvm_flags) as dataset,
@@ -102,7 +102,7 @@ def storage_stage(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iter
 
 
 def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
-    """Return for each plain client a function that uploads a file under its own name."""
+    """Return, for each plain client, a function that uploads a file under the file's name."""
     client, store = stage.boto3_client(), stage.obstore()
     transfer = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20)
 
@@ -119,7 +119,7 @@ def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
 
 
 def run_all(work: Callable[[Any], object], things: list[Any], *, at_once: int) -> float:
-    """Do the work for all of `things`, `at_once` at a time; return the seconds."""
+    """Do the work for all `things`, `at_once` of them concurrently; return the seconds."""
     started = time.perf_counter()
     with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(work, things):

@@ -18,7 +18,7 @@ from bench.streaming.offloading import measure_offloading
 
 
 def main() -> int:
-    """Measure what this command line asks for."""
+    """Run the benchmarks that the command line selects; return the exit code."""
     parser = option_parser("bench.streaming", __doc__)
     parser.add_argument(
         "--short", action="store_true", help="use a quarter of the data, and run once"
@@ -41,7 +41,7 @@ def main() -> int:
 def measure_streaming(
     sizes: BenchSizes, load: Load, console: Console, *, jvm_flags: tuple[str, ...] = ()
 ) -> list[Measurement]:
-    """Run every benchmark over one data set; print each name before it starts."""
+    """Run every benchmark; print the name of each before it starts."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with storage_stage(sizes, jvm_flags=jvm_flags) as stage:
         console.print(f"streams and copies, {sizes.runs} runs of each way")
@@ -49,7 +49,7 @@ def measure_streaming(
         with running_rlm(stage.dataset, stage.settings()) as rlm:
             console.print(f"produce to stored, {sizes.runs} runs of {load.seconds:.0f} s each")
             measurements += measure_delays(stage.dataset, rlm, load)
-    # Latencies vary more than the other figures.
+    # Latencies vary more than the other figures, so they need more runs.
     sizes = replace(sizes, runs=sizes.runs * 2 - 1)
     with produced_dataset(sizes, jvm_flags=jvm_flags) as dataset, rlm_without_disk(dataset) as rlm:
         console.print(f"producing, {sizes.runs} runs of each way")

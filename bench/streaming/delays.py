@@ -1,7 +1,8 @@
-"""Measures the time from the production of a record until it is stored, and the cost of streams.
+"""Measures how soon streams store a record, and what streams cost producers.
 
-The time begins at the record's timestamp, which the producer sets. It ends at the end event of the
-record's segment, by the broker's clock. Producer and broker share the machine's clock.
+A record's time begins at its timestamp, which the producer sets. The time ends when the broker
+appends the COPY_SEGMENT_FINISHED of the record's segment to the metadata topic. Producer and broker
+share the machine's clock.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Load:
 
 
 def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measurement]:
-    """Return for each rate the actual rate, and the median and p99 of records' times."""
+    """Return, for each rate, the actual rate, and the median and p99 time of the records."""
     found: list[Measurement] = []
     for rate_mb in load.rates_mb:
         rates, medians, p99s = [], [], []
@@ -57,7 +58,7 @@ def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measuremen
 def measure_producing_next_to_streams(
     dataset: Dataset, rlm: RlmRun, load: Load
 ) -> list[Measurement]:
-    """Return throughputs without streams, and ratios of throughput and p99 with and without."""
+    """Return the throughputs without streams, and each ratio of a figure with ÷ without streams."""
     streamed = ComparedTopic(
         name="streaming",
         begin=lambda topic: _stream(rlm, topic, load),

@@ -1,7 +1,7 @@
 """Compares streams with copies of the same rolled segments: throughput, CPU, memory, requests.
 
-Both do what the manager does between its two metadata events, to an S3 server, in a process for
-each run. Each stream ends where a segment ends, so both store the same ranges. Runs alternate.
+Each run is a process that stores to an S3 server, as the manager does between its two metadata
+events. Each stream ends where a segment ends, so both modes store the same ranges. Runs alternate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Runs = Mapping[str, list[OffloadRun]]
 
 
 def measure_offloading(stage: StorageStage) -> list[Measurement]:
-    """Return the figures of both modes, one range at a time and several at once."""
+    """Return the figures of both modes, with one range at a time and with several at once."""
     found: list[Measurement] = []
     for at_once in (1, AT_ONCE):
         runs: dict[str, list[OffloadRun]] = {mode: [] for mode in _MODES}

@@ -1,7 +1,7 @@
-"""Stores a log once, in one mode, in a process of its own, to measure its memory and CPU.
+"""Stores a log once in its own process, to measure the memory and CPU of one mode.
 
-`python -m bench.streaming.worker MODE AT_ONCE LOG_DIR S3_URL PREFIX` prints one JSON object of
-figures. MODE is `segment` or `stream`; both store the ranges of the rolled segments.
+`python -m bench.streaming.worker MODE AT_ONCE LOG_DIR S3_URL PREFIX` prints the figures as one
+JSON object. MODE is `segment` or `stream`; both store the ranges of the rolled segments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rsm.system_clock import SystemClock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRun:
-    """The cost of storing a log: time, processor time, growth of memory, requests."""
+    """The cost of storing a log: time, processor time, growth of peak memory, and requests."""
 
     size_bytes: int
     seconds: float
@@ -42,7 +42,7 @@ class OffloadRun:
 
 
 def store(mode: str, at_once: int, log_dir: Path, url: str, prefix: str) -> OffloadRun:
-    """Store all rolled segments of the topic's partition, `at_once` of them at a time."""
+    """Store all rolled segments of the topic's partition, `at_once` of them concurrently."""
     source = LogDirSource((log_dir,), clock=SystemClock())
     (partition,) = [each for each in source.partitions() if each.topic == TOPIC]
     log = source.local_log(partition)
@@ -74,7 +74,7 @@ def _peak_bytes() -> int:
 
 
 def main() -> int:
-    """Print the figures of one run."""
+    """Run once, and print the figures."""
     mode, at_once, log_dir, url, prefix = sys.argv[1:]
     print(json.dumps(asdict(store(mode, int(at_once), Path(log_dir), url, prefix))))
     return 0

@@ -1,4 +1,4 @@
-"""All dashboards, in the order in which an operator needs them."""
+"""Lists all dashboards, in the order in which an operator needs them."""
 
 from __future__ import annotations
 

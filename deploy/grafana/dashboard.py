@@ -1,4 +1,4 @@
-"""Represents dashboards, rows and panels with queries and units. rlm.metrics has the metrics."""
+"""Represents dashboards, rows, and panels with queries. rlm.metrics defines the metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Chart(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query of Prometheus. `legend` names a series by its labels, as `{{topic}}`."""
+    """A Prometheus query. `legend` names each series by its labels, for example `{{topic}}`."""
 
     expression: str
     legend: str = ""
@@ -23,7 +23,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One chart. `unit` is Grafana's id of a unit. Without a series, the chart shows `if_empty`."""
+    """A chart. `unit` is Grafana's id of a unit. If there is no series, it shows `if_empty`."""
 
     title: str
     meaning: str
@@ -35,7 +35,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Panels below one heading."""
+    """A heading, and the panels below it."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjustablePrice:
-    """A number that a viewer can change, which queries name as `$name`."""
+    """A price that the viewer can change. Queries refer to it as `$name`."""
 
     name: str
     label: str
@@ -52,7 +52,7 @@ class AdjustablePrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dashboard:
-    """One dashboard. `has_topics`: the viewer chooses topics, which queries name as `$topic`."""
+    """A dashboard. If `has_topics` is true, the viewer chooses topics, and queries use `$topic`."""
 
     uid: str
     title: str
@@ -79,7 +79,7 @@ def lines(
 def number(
     title: str, meaning: str, *queries: tuple[str, str], unit: str = "short", if_empty: str = ""
 ) -> Panel:
-    """Return a panel of the latest values of queries, each with its legend."""
+    """Return a panel that shows the latest values of queries, each with its legend."""
     return Panel(
         title=title,
         meaning=meaning,
@@ -91,19 +91,19 @@ def number(
 
 
 def rate(metric: str, *, by: str = "") -> str:
-    """Return the query of a counter's rate per second, as a sum by labels."""
+    """Return the query of a counter's rate per second, summed by labels."""
     return f"sum{_by(by)} (rate({metric}[$__rate_interval]))"
 
 
 def increase(metric: str, duration: str, *, by: str = "") -> str:
-    """Return the query of a counter's increase in a time, as a sum by labels."""
+    """Return the query of a counter's increase over a duration, summed by labels."""
     return f"sum{_by(by)} (increase({metric}[{duration}]))"
 
 
 def largest(metric: str, *, by: str) -> str:
-    """Return the query of a gauge's largest value by labels, where several processes report it.
+    """Return the query of a gauge's largest value by labels, if several processes report the gauge.
 
-    Clusters remain apart: each may have a topic of the same name.
+    Also groups by cluster, because clusters may have topics of the same name.
     """
     return f"max{_by(f'cluster, {by}')} ({metric})"
 
@@ -114,7 +114,7 @@ def total(metric: str, *, by: str = "") -> str:
 
 
 def quantile(share: float, histogram: str, *, by: str) -> str:
-    """Return the query of a quantile of a histogram, by a label."""
+    """Return the query of a histogram's quantile, by labels."""
     return f"histogram_quantile({share}, {rate(f'{histogram}_bucket', by=f'le, {by}')})"
 
 

@@ -1,4 +1,4 @@
-"""The dashboard of gateways: their clients, their reads of the store, and their caches."""
+"""Defines the dashboard of gateways: their clients, reads of the store, and caches."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ GATEWAY = Dashboard(
                 ),
                 lines(
                     "New connections",
-                    "Per second, including those that were refused at once.",
+                    "Accepted connections per second; with TLS, after the handshake.",
                     (rate("rlm_gateway_connections_accepted_total", by="instance"), "{{instance}}"),
                 ),
                 lines(
                     "Closed connections",
-                    "Per second, by the disconnect cause.",
+                    "Closed connections per second, by disconnect cause.",
                     (rate("rlm_gateway_connections_closed_total", by="reason"), "{{reason}}"),
                 ),
                 lines(
                     "Stored data by client",
-                    "Bytes of stored data sent, by client id.",
+                    "Bytes of stored data sent per second, by client id.",
                     (
                         rate("rlm_gateway_client_remote_bytes_total", by="client_id"),
                         "{{client_id}}",
@@ -41,17 +41,17 @@ GATEWAY = Dashboard(
                 ),
                 number(
                     "Brokers without an endpoint",
-                    "Live brokers that a gateway of the whole cluster does not serve.",
+                    "Live brokers for which a gateway of the whole cluster has no endpoint.",
                     ("max(rlm_gateway_unserved_brokers)", ""),
                 ),
                 number(
                     "ACLs that name a host",
-                    "Through a gateway, brokers see the gateway's host instead of the client's.",
+                    "Brokers compare these hosts with the gateway's host, not with the client's.",
                     ("max(rlm_gateway_host_acls)", ""),
                 ),
                 number(
                     "Failed changes of certificates",
-                    "In a day. After a failure, the gateway keeps the previous certificate.",
+                    "Failures in a day. After each, the gateway keeps the previous certificate.",
                     (increase('rlm_gateway_tls_renewals_total{result="failed"}', "1d"), ""),
                     if_empty="0",
                 ),
@@ -62,19 +62,19 @@ GATEWAY = Dashboard(
             panels=(
                 lines(
                     "Time to the first batch: p99",
-                    "From the start of a read to its batches, by where the first batch was.",
+                    "From the start of a read until batches are ready, by source of the first one.",
                     (quantile(0.99, "rlm_gateway_first_batch_seconds", by="source"), "{{source}}"),
                     unit="s",
                 ),
                 lines(
                     "Time to the first batch: median",
-                    "From the start of a read to its batches, by where the first batch was.",
+                    "From the start of a read until batches are ready, by source of the first one.",
                     (quantile(0.5, "rlm_gateway_first_batch_seconds", by="source"), "{{source}}"),
                     unit="s",
                 ),
                 lines(
                     "Partitions of fetches that needed stored data",
-                    "Per second, by outcome.",
+                    "Partitions per second, by outcome.",
                     (rate("rlm_gateway_remote_partitions_total", by="outcome"), "{{outcome}}"),
                 ),
                 lines(
@@ -85,7 +85,7 @@ GATEWAY = Dashboard(
                 ),
                 lines(
                     "Fetches that wait for a permit",
-                    "For the quota, or for a slot in the queue of reads.",
+                    "Fetches that wait for the quota or for a slot in the queue of reads.",
                     ("rlm_gateway_fetches_awaiting_permit", _OF_PROCESS),
                 ),
                 lines(
@@ -102,7 +102,7 @@ GATEWAY = Dashboard(
             panels=(
                 lines(
                     "Memory of chunks",
-                    "Cached, being read or being sent, and the maximum.",
+                    "Bytes of chunks cached, being read or being sent, and their maximum.",
                     (total("rlm_chunk_cache_bytes", by="instance"), "{{instance}}"),
                     (
                         total("rlm_chunk_cache_budget_bytes", by="instance"),
@@ -112,17 +112,17 @@ GATEWAY = Dashboard(
                 ),
                 lines(
                     "Lookups of chunks",
-                    "Per second: in memory, already being read, or neither.",
+                    "Per second: in memory (hit), already being read (joined), or neither (miss).",
                     (rate("rlm_chunk_cache_requests_total", by="result"), "{{result}}"),
                 ),
                 lines(
                     "Lookups in the disk cache",
-                    "Per second, by result.",
+                    "Lookups per second, by result.",
                     (rate("rlm_chunk_disk_cache_results_total", by="result"), "{{result}}"),
                 ),
                 lines(
                     "Prefetched and evicted chunks",
-                    "Per second.",
+                    "Chunks per second.",
                     (rate("rlm_chunk_cache_read_ahead_total"), "prefetched"),
                     (rate("rlm_chunk_cache_evictions_total"), "evicted"),
                 ),
@@ -135,7 +135,7 @@ GATEWAY = Dashboard(
                 ),
                 lines(
                     "Objects dropped from caches",
-                    "Per second, because no client can read their segment.",
+                    "Objects per second, dropped because no client can read their segment.",
                     (rate("rlm_gateway_cache_objects_dropped_total", by="reason"), "{{reason}}"),
                 ),
             ),

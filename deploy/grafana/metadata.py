@@ -1,4 +1,4 @@
-"""The dashboard of the metadata topic and the caches that processes keep of it."""
+"""Defines the dashboard of the metadata topic, and of the processes' caches of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METADATA = Dashboard(
             panels=(
                 number(
                     "Processes with current metadata",
-                    "In normal operation, these are all managers and gateways.",
+                    "This should be the number of all managers and gateways.",
                     ("count(rlm_metadata_ready == 1)", ""),
                     if_empty="0",
                 ),
@@ -27,12 +27,12 @@ METADATA = Dashboard(
                 ),
                 lines(
                     "Records not applied yet",
-                    "A lag that does not return to 0 means that a process cannot follow.",
+                    "If the lag does not return to 0, the process cannot keep up with the topic.",
                     ("rlm_metadata_lag_events", _OF_PROCESS),
                 ),
                 lines(
                     "Partitions that catch up",
-                    "Followed metadata partitions that do not answer queries yet.",
+                    "Followed metadata partitions for which the process answers no queries yet.",
                     ("rlm_metadata_partitions_catching_up", _OF_PROCESS),
                 ),
             ),
@@ -42,7 +42,7 @@ METADATA = Dashboard(
             panels=(
                 lines(
                     "Accepted events",
-                    "Per second, by process.",
+                    "Events that the fold accepted per second, by process.",
                     (
                         rate("rlm_metadata_events_applied_total", by="instance, process"),
                         _OF_PROCESS,
@@ -50,12 +50,12 @@ METADATA = Dashboard(
                 ),
                 lines(
                     "Refused events",
-                    "Per second. Some refusals are normal while leaders move.",
+                    "Refused events per second, by reason. Some are normal while leaders change.",
                     (rate("rlm_metadata_events_refused_total", by="reason"), "{{reason}}"),
                 ),
                 lines(
                     "Skipped records",
-                    "Per second, by reason.",
+                    "Skipped records per second, by reason.",
                     (rate("rlm_metadata_events_skipped_total", by="reason"), "{{reason}}"),
                 ),
                 lines(
@@ -66,13 +66,13 @@ METADATA = Dashboard(
                 ),
                 lines(
                     "Records of a newer version",
-                    "The process decides nothing about the partitions and topics of these "
-                    "records: upgrade it.",
+                    "Upgrade the process: it decides nothing about the partitions and topics of "
+                    "these records.",
                     ("rlm_metadata_newer_records", _OF_PROCESS),
                 ),
                 lines(
                     "Next offset to apply",
-                    "By metadata partition, of the process that is furthest ahead.",
+                    "The highest next offset of all processes, by metadata partition.",
                     (
                         largest("rlm_metadata_position", by="metadata_partition"),
                         "{{metadata_partition}}",
@@ -101,7 +101,7 @@ METADATA = Dashboard(
                 ),
                 lines(
                     "Memory",
-                    "Bytes of memory with blocks of the cache, and with changes not written yet.",
+                    "Bytes of memory with blocks read from disk, and with changes not written yet.",
                     ("rlm_metadata_cache_block_cache_bytes", f"{_OF_PROCESS} blocks"),
                     ("rlm_metadata_cache_write_buffer_bytes", f"{_OF_PROCESS} changes"),
                     unit="bytes",

@@ -1,4 +1,4 @@
-"""The dashboard that shows whether all hosts are well, and how much data moves."""
+"""Defines the dashboard that shows whether all hosts are well, and how much data moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OVERVIEW = Dashboard(
             panels=(
                 number(
                     "Processes down",
-                    "Managers and gateways that do not run.",
+                    "Managers and gateways that are not running.",
                     ("count(rlm_process_up == 0)", ""),
                     if_empty="0",
                 ),
@@ -59,31 +59,31 @@ OVERVIEW = Dashboard(
             panels=(
                 lines(
                     "Copied to the store",
-                    "Bytes of segments in successful copies.",
+                    "Bytes per second of segments in successful copies.",
                     (rate("kafka_server_remote_copy_bytes_total", by="instance"), "{{instance}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Not stored yet",
-                    "Bytes of rolled segments that are not stored. It must not grow without limit.",
+                    "Bytes of rolled segments that are not stored. The size must not keep growing.",
                     (total("kafka_server_remote_copy_lag_bytes", by="topic"), "{{topic}}"),
                     unit="bytes",
                 ),
                 lines(
                     "Read from the store by clients",
-                    "Bytes of stored data that gateways sent.",
+                    "Bytes per second of stored data that gateways sent.",
                     (rate("kafka_server_remote_fetch_bytes_total", by="instance"), "{{instance}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Trimmed from local logs",
-                    "Bytes of stored segments that trims removed from brokers' disks.",
+                    "Bytes per second of segments that trims removed from brokers' disks.",
                     (rate("rlm_local_trimmed_bytes_total", by="instance"), "{{instance}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Used share of brokers' disks",
-                    "Of each disk of log.dirs.",
+                    "Used share of each disk of log.dirs.",
                     ("rlm_local_disk_used_ratio", "{{instance}} {{disk}}"),
                     unit="percentunit",
                 ),
@@ -105,22 +105,22 @@ OVERVIEW = Dashboard(
                 ),
                 lines(
                     "Partitions whose copies fail",
-                    "By the error's message.",
+                    "Partitions whose last two or more copies failed, by the error's message.",
                     (total("rlm_copy_failing_partitions", by="cause"), "{{cause}}"),
                 ),
                 lines(
                     "Failed reads of clients",
-                    "Reads of a partition from the store that ended with KAFKA_STORAGE_ERROR.",
+                    "Reads of a partition per second that ended with KAFKA_STORAGE_ERROR.",
                     (rate("kafka_server_remote_fetch_errors_total", by="topic"), "{{topic}}"),
                 ),
                 lines(
                     "Failed runs of background tasks",
-                    "By task and error class.",
+                    "Failed runs per second, by task and error class.",
                     (rate("rlm_task_failures_total", by="task, error"), "{{task}} {{error}}"),
                 ),
                 lines(
                     "Gaps",
-                    "Gaps recorded in an hour: records that no tier has, by topic and reason.",
+                    "Gaps recorded in an hour: offsets that neither tier contains.",
                     (
                         increase("rlm_gaps_recorded_total", "1h", by="topic, reason"),
                         "{{topic}} {{reason}}",
@@ -128,13 +128,13 @@ OVERVIEW = Dashboard(
                 ),
                 lines(
                     "Deleted topics with stored data",
-                    "Tiered topics that no broker knows, by the state of their data's deletion.",
+                    "Deleted tiered topics whose stored data still exists, by state of deletion.",
                     (largest("rlm_deleted_topics", by="topic, removal"), "{{topic}} {{removal}}"),
                     if_empty="0",
                 ),
                 lines(
                     "Restarts of processes",
-                    "In an hour.",
+                    "Attempts to restart a process in an hour.",
                     ("increase(rlm_process_restarts_total[1h])", _OF_PROCESS),
                 ),
                 lines(

@@ -29,7 +29,7 @@ _METRIC = re.compile(r"\b((?:rlm|kafka)_\w+)(\{?)")
 
 
 def render(source: Dashboard) -> str:
-    """Return the JSON of a dashboard: the same text for the same source."""
+    """Return the JSON of a dashboard; the same text for the same source."""
     builder = (
         dashboard.Dashboard(source.title)
         .uid(source.uid)
@@ -97,7 +97,7 @@ def _panel(panel: Panel) -> stat.Panel | timeseries.Panel:
         expression = of_chosen_clusters(query.expression)
         target = prometheus.Dataquery().ref_id(ref_id).expr(expression).datasource(_SOURCE)
         if panel.chart is Chart.NUMBER:
-            # A range has values of the past, too: a fault that is over would still be shown.
+            # A range query also returns past values, so a fault that is over would still be shown.
             target.instant()
         built.with_target(target.legend_format(query.legend) if query.legend else target)
     return built

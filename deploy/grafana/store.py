@@ -1,4 +1,4 @@
-"""The dashboard of the store: its requests, the work in it, and what it costs."""
+"""Defines the dashboard of the store: requests, copies, merges, scrubs, and the cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STORED_BYTES = " + ".join(
 )
 _STORAGE_COST = f"({_STORED_BYTES}) / 2^30 * $price_per_gib_month"
 
-# Price classes of S3: everything that is neither a read nor free costs as much as a write.
+# Price classes of S3: an operation that is neither a read nor free costs as much as a write.
 _READS = "get_object|head_object|GET|HEAD"
 _FREE = "delete_object|delete_objects|abort_multipart_upload|DELETE"
 _HTTP_REQUESTS = "rlm_store_http_requests_total"
@@ -39,7 +39,7 @@ _READ_COST = _request_cost(f'=~"{_READS}"', "price_per_1000_reads")
 STORE = Dashboard(
     uid="rlm-store",
     title="rlm: store and cost",
-    meaning="Requests to the store, copies and scrubs, and what the store costs in a month.",
+    meaning="Requests to the store, copies, merges and scrubs, and the store's cost in a month.",
     prices=(
         AdjustablePrice(
             name="price_per_gib_month", label="Price of a GiB for a month", default="0.023"
@@ -51,7 +51,7 @@ STORE = Dashboard(
     ),
     rows=(
         Row(
-            title="Cost in a month, at the present rates and the prices above",
+            title="Cost in a month, at the current rates and the prices above",
             panels=(
                 number(
                     "Stored",
@@ -72,7 +72,7 @@ STORE = Dashboard(
                 ),
                 number(
                     "Reads",
-                    "GET and HEAD requests times their price. Deletions are taken as free.",
+                    "GET and HEAD requests times their price. Deletions count as free.",
                     (_READ_COST, ""),
                     if_empty="0",
                 ),
@@ -83,18 +83,18 @@ STORE = Dashboard(
             panels=(
                 lines(
                     "HTTP requests",
-                    "Per second, including retries, by operation of S3 or HTTP method.",
+                    "Requests per second, including retries, by S3 operation or HTTP method.",
                     (rate(_HTTP_REQUESTS, by="operation"), "{{operation}}"),
                     if_empty="0",
                 ),
                 lines(
                     "Operations",
-                    "Per second. An upload in parts is one operation.",
+                    "Operations per second. One operation may need several HTTP requests.",
                     (rate("rlm_storage_request_seconds_count", by="operation"), "{{operation}}"),
                 ),
                 lines(
                     "Operations that failed",
-                    "Per second, by operation and error class.",
+                    "Failed operations per second, by operation and error class.",
                     (
                         rate(
                             'rlm_storage_request_seconds_count{result!="ok"}',
@@ -106,7 +106,7 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Time of an operation: p99",
-                    "By operation.",
+                    "99th percentile, by operation.",
                     (
                         quantile(0.99, "rlm_storage_request_seconds", by="operation"),
                         "{{operation}}",
@@ -115,7 +115,7 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Time of an operation: median",
-                    "By operation.",
+                    "Median, by operation.",
                     (
                         quantile(0.5, "rlm_storage_request_seconds", by="operation"),
                         "{{operation}}",
@@ -124,12 +124,12 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Store reachable",
-                    "1 if the last check of the store succeeded.",
+                    "1 if the last check of the store succeeded, else 0.",
                     ("min by (instance) (rlm_bucket_accessible)", "{{instance}}"),
                 ),
                 lines(
                     "Errors of plug-ins",
-                    "Per second, by class and method.",
+                    "Failed calls per second, by class and method.",
                     (rate("rlm_plugin_errors_total", by="class, method"), "{{class}} {{method}}"),
                 ),
             ),
@@ -144,24 +144,24 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Age of the oldest copy in flight",
-                    "It must stay below remote.copy.attempt.timeout.ms.",
+                    "The age must stay below remote.copy.attempt.timeout.ms.",
                     ("rlm_oldest_copy_age_seconds", "{{instance}}"),
                     unit="s",
                 ),
                 lines(
                     "Copies that hang",
-                    "Copies that the manager gave up and whose calls have not returned; each "
+                    "Copies that the manager gave up, but whose calls have not returned. Each "
                     "occupies a thread.",
                     ("rlm_copies_hanging", "{{instance}}"),
                 ),
                 lines(
                     "Open segments of streams",
-                    "Each uses memory for a part of an upload.",
+                    "Open segments; each uses memory for a part of an upload.",
                     ("rlm_streams_open", "{{instance}}"),
                 ),
                 lines(
                     "Wait for the rate limit",
-                    "Milliseconds per second that all copies waited, added up.",
+                    "Milliseconds per second that copies waited, summed over all copies.",
                     (
                         rate("kafka_server_remote_copy_throttle_time_ms_total", by="instance"),
                         "{{instance}}",
@@ -170,8 +170,8 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Streamed bytes",
-                    "Bytes per second of segments in successful streams, by topic, and the part "
-                    "that was not sent again.",
+                    "Bytes per second of segments in successful streams, and bytes that the store "
+                    "copied from earlier attempts, by topic.",
                     (rate("rlm_stream_bytes_total", by="topic"), "{{topic}}"),
                     (rate("rlm_stream_reused_bytes_total", by="topic"), "{{topic}}, not resent"),
                     unit="Bps",
@@ -202,7 +202,7 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Bytes that wait for a merge",
-                    "Their size, by topic. The size stays low while merges keep up.",
+                    "Bytes of small streamed segments that wait to be merged, by topic.",
                     (total("rlm_stream_merge_waiting_bytes", by="topic"), "{{topic}}"),
                     unit="bytes",
                 ),
@@ -213,25 +213,25 @@ STORE = Dashboard(
             panels=(
                 lines(
                     "Checked segments",
-                    "Per second, by kind of check.",
+                    "Checked segments per second, by kind of check.",
                     (rate("rlm_scrubbed_segments_total", by="check"), "{{check}}"),
                 ),
                 lines(
                     "Read by the scrub",
-                    "Bytes per second.",
+                    "Bytes per second that the scrub read.",
                     (rate("rlm_scrubbed_bytes_total", by="instance"), "{{instance}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Damaged or skipped",
-                    "In a day: objects that are missing or corrupt, and segments not checked.",
+                    "In a day: times that an object was damaged, and segments that were skipped.",
                     (increase("rlm_scrub_damaged_objects_total", "1d"), "damaged"),
                     (increase("rlm_scrub_skipped_segments_total", "1d"), "skipped"),
                 ),
                 lines(
                     "Since the last whole pass",
-                    "Time since the scrub last checked all partitions that the host's broker "
-                    "leads.",
+                    "Time since the scrub last ended a pass over all partitions that the host's "
+                    "broker leads.",
                     ("time() - rlm_scrub_pass_ended_timestamp_seconds", "{{instance}}"),
                     unit="s",
                 ),

@@ -1,4 +1,4 @@
-"""The dashboard of chosen topics: their copies, trims, expiry and reads."""
+"""Defines the dashboard of chosen topics: their copies, trims, expiry and reads."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ TOPIC = Dashboard(
             panels=(
                 lines(
                     "Copied",
-                    "Bytes of segments in successful copies.",
+                    "Bytes per second of segments in successful copies.",
                     (_of_topics("kafka_server_remote_copy_bytes_total", by="topic"), "{{topic}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Attempts to copy",
-                    "Per second: all, those that failed, and those that passed their deadline.",
+                    "Per second: all, those that failed, and those given up after their deadline.",
                     (_of_topics("kafka_server_remote_copy_requests_total"), "all"),
                     (_of_topics("kafka_server_remote_copy_errors_total"), "failed"),
                     (_of_topics("rlm_copies_written_off_total"), "given up"),
                 ),
                 lines(
                     "Not stored yet: bytes",
-                    "Rolled segments that are not stored, by partition.",
+                    "Bytes of rolled segments that are not stored, by partition.",
                     (f"kafka_server_remote_copy_lag_bytes{_CHOSEN}", _PARTITION),
                     unit="bytes",
                 ),
@@ -53,7 +53,7 @@ TOPIC = Dashboard(
                 ),
                 lines(
                     "Gaps",
-                    "Gaps recorded in an hour: records that no tier has.",
+                    "Gaps recorded in an hour: offsets that neither tier contains.",
                     (
                         increase(f"rlm_gaps_recorded_total{_CHOSEN}", "1h", by="topic, reason"),
                         "{{topic}} {{reason}}",
@@ -77,7 +77,7 @@ TOPIC = Dashboard(
                 ),
                 lines(
                     "Segments in the metadata",
-                    "In any state, by partition.",
+                    "Segments in any state, by partition.",
                     (
                         largest(
                             f"kafka_server_remote_log_metadata_count{_CHOSEN}",
@@ -95,17 +95,17 @@ TOPIC = Dashboard(
                 ),
                 lines(
                     "Expiry blocked",
-                    "1 while data stays past its retention, with the reason.",
+                    "1 while data of a partition stays past its retention, with the reason.",
                     (f"rlm_expiry_blocked{_CHOSEN}", _BLOCKED),
                 ),
                 lines(
                     "Damaged objects",
-                    "Stored objects that are recorded as damaged.",
+                    "Stored objects that are recorded as damaged or given up, by kind.",
                     (f"rlm_stored_object_anomalies{_CHOSEN}", f"{_PARTITION} {{{{kind}}}}"),
                 ),
                 lines(
                     "Timestamps in the future",
-                    "Segments with a timestamp more than an hour ahead: they expire late.",
+                    "Segments with a timestamp more than an hour in the future: they expire late.",
                     (f"rlm_future_timestamp_segments{_CHOSEN}", _PARTITION),
                 ),
             ),
@@ -115,13 +115,13 @@ TOPIC = Dashboard(
             panels=(
                 lines(
                     "Trimmed",
-                    "Bytes of segments that trims removed from the local log.",
+                    "Bytes per second of segments that trims removed from the local log.",
                     (_of_topics("rlm_local_trimmed_bytes_total", by="topic"), "{{topic}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Trims blocked",
-                    "1 while the local log is not trimmed, with the reason.",
+                    "1 while the local log of a partition is not trimmed, with the reason.",
                     (f"rlm_trim_blocked{_CHOSEN}", _BLOCKED),
                 ),
                 lines(
@@ -134,7 +134,7 @@ TOPIC = Dashboard(
                 ),
                 lines(
                     "Read from the store",
-                    "Bytes of stored data that gateways sent.",
+                    "Bytes per second of stored data that gateways sent.",
                     (_of_topics("kafka_server_remote_fetch_bytes_total", by="topic"), "{{topic}}"),
                     unit="Bps",
                 ),
@@ -146,7 +146,7 @@ TOPIC = Dashboard(
                 ),
                 lines(
                     "Reads of damaged objects",
-                    "In an hour, by partition.",
+                    "Reads in an hour that failed because an object is damaged, by partition.",
                     (
                         increase(
                             f"rlm_gateway_read_anomalies_total{_CHOSEN}",

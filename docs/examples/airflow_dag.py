@@ -1,16 +1,17 @@
-"""Every night: finish failed deletions, compare the store with the metadata, and export.
+"""Finishes failed deletions, audits the store and exports topics, every night.
 
-For Airflow 3. The workers need `rlm-repair`, `rlm-audit` and `rlm-export` on their PATH, the jars
+Needs Airflow 3. The workers need `rlm-repair`, `rlm-audit` and `rlm-export` on their PATH, the jars
 of Spark's Kafka connector, and these variables:
 
 RLM_CONFIG     the file of `rlm run`
 RLM_JARS       the directory of the jars
-RLM_DIRECTORY  where the export and the findings are, and the checkpoint of the repair
-RLM_TOPICS     what is exported, comma-separated
+RLM_DIRECTORY  the directory of the export, the audit's findings and the repair's checkpoint
+RLM_TOPICS     the topics to export, comma-separated
 
-A task's result is the counts of the job's summary. The exit code decides the rest: a task is
-skipped if there was nothing to do. It fails without a retry for wrong settings, data loss and
-failed work, because a person must look. Airflow retries all other failures.
+A task returns the counts of the job's summary. The exit code decides whether the task succeeds. If
+there was nothing to do, Airflow skips the task. After exit code 2 (such as
+wrong settings), data loss or failed work, the task fails without a retry, because a person must
+look. Airflow retries all other failures.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def run(program: str, *arguments: str) -> dict[str, int]:
     max_active_runs=1,
 )
 def rlm_nightly() -> None:
-    """Run three independent jobs: a failed job does not keep the others from running."""
+    """Run three independent jobs; the others run even if one fails."""
     directory = os.environ.get("RLM_DIRECTORY", "")
     jars = os.environ.get("RLM_JARS", "spark-jars")
     checkpoint = f"{directory}/repair-checkpoint"

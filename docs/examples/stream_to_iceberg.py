@@ -1,4 +1,4 @@
-"""Append what is stored of a topic to an Iceberg table, each record once.
+"""Appends the stored records of a topic to an Iceberg table, each record once.
 
     spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0 \
         --conf spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog \
@@ -6,12 +6,12 @@
         --conf spark.sql.catalog.lake.warehouse=s3a://lake/tables \
         docs/examples/stream_to_iceberg.py rlm.properties orders lake.kafka.orders s3a://lake/progress
 
-**Duplicate records:** keep the checkpoint, because a new checkpoint is a new query, which begins
-again. Do not expire the newest snapshot of the query while the query is stopped.
+**Duplicate records:** keep the checkpoint. With a new checkpoint, Spark starts a new query, which
+appends all records again. While the query is stopped, do not expire its newest snapshot.
 
-Spark repeats a micro-batch under the same number if it stops before it records the batch's end.
-Each batch records its query and number in the summary of its snapshot. A batch that a snapshot
-already names is not written again.
+If Spark stops before it records the end of a micro-batch, it repeats the batch under the same
+number. `copy` records the query's id and the batch's number in the summary of each snapshot. It
+does not write a batch again if a snapshot already names it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ BATCH = "rlm.batch"
 
 
 def copy(spark: SparkSession, config: str, topic: str, table: str, checkpoint: str) -> None:
-    """Append what was stored since the last call with this checkpoint, and return.
+    """Append the records stored since the last call with this checkpoint, and return.
 
-    `config` is the file of `rlm run`, `table` a name in a catalog, `checkpoint` a directory. Two
-    queries that write to the same table at once need different checkpoints.
+    `config` is the configuration file of `rlm run`, `table` is a name in a catalog, and
+    `checkpoint` is a directory. Queries that write to one table concurrently need different
+    checkpoints.
     """
 
     def append(batch: DataFrame, number: int) -> None:

@@ -13,7 +13,8 @@
     pools        run copies, repairs, streams, merges, deletions and claims
 
 The metadata follower has its own thread. rlm.app.manager composes all of this. On stop, no new
-cycle starts and running copies end at their next check. The metadata and the store close last.
+cycle starts, and running copies end at their next check. The store and then the metadata close
+last.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _READY_WAIT_MS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLoop:
-    """Represents work that a thread of this name repeats while the store can be used."""
+    """Represents work that the thread `name` repeats while the store can be used."""
 
     name: str
     work: Step
@@ -93,7 +94,7 @@ class BrokerManager:
         clock: Clock,
         resources: ExitStack,
     ) -> None:
-        """`stop` ends the work of `lanes`, and closes `resources` last."""
+        """Own `lanes` and `resources`: `stop` ends the jobs of the lanes, and closes both."""
         self._broker = broker
         self._metadata = metadata
         self._store_check = store_check
@@ -200,7 +201,7 @@ class BrokerManager:
         if self._started:
             for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
-        # Last, because others count this manager as gone once it has registered as stopped.
+        # This loop ends last: others count this manager as gone once it has registered as stopped.
         if self._started and self._signs_off.is_set():
             left_ms = deadline_ms - self._clock.monotonic_ms()
             self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))
@@ -231,7 +232,7 @@ class BrokerManager:
         self._gauges.show(before, reports)
 
     def _reasons(self) -> Sequence[str]:
-        """Return why this process is not ready, apart from problems with its heartbeat."""
+        """Return why this process is not ready, except for problems with its heartbeat."""
         problems = [each.problem() for each in self._loops if each is not self._heartbeat_loop]
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
@@ -278,7 +279,7 @@ class BrokerManager:
             return
         self._require_ready()
         if not self._is_address_decided.is_set():
-            return  # `access` reports the problem, and wakes this thread once it has an address
+            return  # the thread `access` reports why, and wakes this thread after the decision
         self._contact.begin()
         address = self._access.address
         reasons = self._reasons()
@@ -299,16 +300,16 @@ class BrokerManager:
             work.step()
 
     def _is_store_usable(self) -> bool:
-        """Return whether the store answers, and no cycle found it wrong since one accepted it."""
+        """Return whether the store answers and a cycle succeeded since the last WrongStoreError."""
         return self._knows_store.is_set() and self._store_loop.problem() is None
 
     def _require_ready(self) -> None:
         """Wait a few seconds for the metadata; raise RetriableError if it is still not ready."""
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
-            raise RetriableError("the cluster has not been reached yet")
+            raise RetriableError("this process has not reached the cluster yet")
         metadata = self._metadata.wait_ready(_READY_WAIT_MS)
         if not metadata.is_ready:
-            raise RetriableError(metadata.reason or "metadata is not ready")
+            raise RetriableError(metadata.reason or "the metadata is not ready")
 
     def _loop(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:
         return Periodic(

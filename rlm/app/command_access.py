@@ -1,4 +1,4 @@
-"""Gives a manager an address and a secret, so that commands on any host reach and trust it."""
+"""Gives a manager an address and a secret, so that commands on any host can reach and trust it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAccess:
-    """Represents access to one run of a manager. Thread-safe; only one thread calls `refresh`."""
+    """Represents commands' access to one run of a manager.
+
+    Thread-safe, but only one thread may call `refresh`.
+    """
 
     address: RegisteredAddress
     authority: MetadataAuthority
@@ -28,13 +31,14 @@ class CommandAccess:
 
     @property
     def incarnation(self) -> UUID:
-        """Return the id of this run of the manager, which its claims carry too."""
+        """Return the id of this run of the manager, which its claims contain, too."""
         return self.authority.identity.incarnation
 
     def refresh(self) -> None:
         """Ensure that the cluster has a secret, listen, and decide the address to register.
 
-        May wait for other hosts and DNS. Raises as SecretWriter and RegisteredAddress do.
+        May wait for the brokers and DNS. Raises the errors of `SecretWriter.ensure` and
+        `RegisteredAddress.refresh`.
         """
         self.secrets.ensure()
         self.address.refresh()
@@ -47,7 +51,7 @@ def open_command_access(
     metadata: RemoteLogMetadataManager,
     clock: Clock,
 ) -> CommandAccess:
-    """Open access to the manager of the broker with this identity, under a new incarnation."""
+    """Open access to the manager of the broker `identity`, with a new incarnation."""
     incarnation = fresh_id()
     return CommandAccess(
         address=open_registered_address(config, identity, listener, metadata, clock),

@@ -15,36 +15,36 @@ from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint
 _HEAD = """# HTTP API
 
 Every manager and gateway serves HTTP, and so does the supervisor if you set `metrics.listener`.
-Requests change no state, with two exceptions: they can start a manager's next cycle earlier, and
-ask it to delete streamed segments. `rlm` commands use these endpoints; the bodies are in
-[JSON](json.md). `make docs` writes this page.
+Requests change no state, with two exceptions. `POST /v1/cycle` starts a manager's next cycle at
+once, and `POST /v1/streamed-deletion` requests the deletion of streamed segments. `rlm` commands
+use these endpoints. [JSON](json.md) describes the bodies. `make docs` writes this page.
 
 A response with status 400 or 503 has the body `{"error": "<text>"}`, except for `/readyz`. An
-unknown path gets 404, another method gets 405. HEAD works wherever GET does.
+unknown path gets 404, an unsupported method gets 405. HEAD works wherever GET does.
 
 """
 _SIGNED = "signed requests only"
 _MANAGER = """## Manager
 
-The manager listens at `rest.listener`; without it, at a free port of the address by which the host
-reaches its broker. It registers the address, and `rlm processes` shows it. It uses HTTPS if
-`rest.ssl.keystore.location` is set. [Security](operations.md#security) explains signatures.
+The manager listens at `rest.listener`. If that key is not set, it listens at a free port of the
+address from which the host connects to its broker. It registers the address, and `rlm processes`
+shows it. It uses HTTPS if `rest.ssl.keystore.location` is set. [Security](operations.md#security)
+explains signatures.
 """
-_REFUSALS = f"""A request that the manager refuses gets a body with `error`, and the reason in the
-header `{REFUSAL_HEADER}`:
+_REFUSALS = f"""If the manager refuses a request, the response has a body with `error`. The header
+`{REFUSAL_HEADER}` contains the reason:
 
 | reason | status | meaning |
 |---|---|---|
 """
 _SUPERVISOR = """## Supervisor
 
-`rlm run` listens at `metrics.listener`, which is off unless you set it. Requests need no
-credential.
+`rlm run` listens at `metrics.listener` if you set that key. Requests need no credential.
 """
 _WORKER = """## Gateway, and the manager for its supervisor
 
-Each process listens at a free port of 127.0.0.1, for the supervisor. A gateway that `rlm gateway`
-runs alone listens at `rest.listener` instead. Requests need no credential.
+Each process listens at a free port of 127.0.0.1, for the supervisor. The gateway of `rlm gateway`
+has no supervisor: it listens at `rest.listener` if you set that key. Requests need no credential.
 """
 
 

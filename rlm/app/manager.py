@@ -1,7 +1,7 @@
 """Composes the manager: builds its objects from a configuration.
 
-The process runs `build_manager`. A program that replaces parts, such as a test with a failing
-store, builds its own `ExternalSystems` and calls `compose`.
+The manager's process calls `build_manager`. A program that replaces parts, such as a test with a
+failing store, builds its own `ExternalSystems` and calls `compose`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _SHARE_GROUPS_TIMEOUT_MS = 2_000
 def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
     """Build the manager of the broker whose log dirs the configuration names.
 
-    Sends nothing to the cluster. Raises InvalidConfigError if files already show a problem.
+    Sends nothing to the cluster. Raises InvalidConfigError if a setting or a file is invalid.
     """
     external = open_external_systems(
         config, SystemClock(), metrics.count_plugin_error, metrics.count_store_request
@@ -79,7 +79,7 @@ def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> Br
 def compose(
     config: Config, external: ExternalSystems, listener: ApiListener, metrics: Metrics
 ) -> BrokerManager:
-    """Compose a manager from its parts; `start` of the result starts the work."""
+    """Compose a manager from its parts. Call its `start` to begin the work."""
     clock = SystemClock()
     metadata = open_metadata_manager(
         config.metadata,
@@ -213,7 +213,7 @@ def _cycle(
 def _witness(
     config: Config, storage: ChunkStorage, metadata: RemoteLogMetadataManager
 ) -> StoreWitness | None:
-    """Return the check for a wrong store; None if it is off, or if a plug-in stores segments."""
+    """Return the check for a wrong store; None if it is disabled or a plug-in stores segments."""
     if not config.scrubbing.looks_for_stored or config.storage.segments().manager is not None:
         return None
     return StoreWitness(storage, metadata)
@@ -256,7 +256,7 @@ def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
 
 
 def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> ExitStack:
-    """Return a stack that closes the broker, then dead letters and the store, then the metadata."""
+    """Return a stack that closes the broker, dead letters, store and metadata, in this order."""
     resources = ExitStack()
     resources.callback(metadata.close)
     resources.callback(ports.storage.close)
@@ -279,7 +279,7 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
 
 
 def _description(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessDescription:
-    """Describe this process; all its runs with one state directory share one registration."""
+    """Describe this process. All its runs with the same state directory share a registration."""
     own_id = state_id(config.host.state_dir, fresh_id)
     return ProcessDescription(
         process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
@@ -318,5 +318,5 @@ def _limits(config: Config) -> PolicyLimits:
         idle_copy_ms=config.copying.idle_ms,
         offload=config.offloading.settings(),
         merges_streams=config.offloading.merges_streams,
-        can_shed=not has_plugin(config),  # an error of a plug-in proves no outage
+        can_shed=not has_plugin(config),  # a plug-in's error does not prove an outage
     )

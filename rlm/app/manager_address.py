@@ -1,9 +1,10 @@
 """Decides the address that a manager registers for commands on other hosts.
 
 A command on any host sends its requests to the registered address. On another host, a loopback
-address leads to another manager or to none. So it is registered only if the cluster has one host.
+address leads to another manager or to none. So a manager registers a loopback address only if the
+cluster has no other host.
 
-Pure: no I/O.
+Does no I/O.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ def manager_address(
 ) -> ManagerAddress:
     """Decide the registered address of a manager that listens at `bound`.
 
-    `advertised` is the setting and takes precedence. `towards_broker` is the IP address by which
-    this host reaches its broker, and replaces a wildcard. `others` are the cluster's other hosts.
+    `advertised` is the setting, and takes precedence over `bound`. `towards_broker` is the IP
+    address from which this host connects to its broker. It replaces a wildcard in `bound`. `others`
+    are the cluster's other hosts.
     """
     reached = bound
     if bound.is_unspecified:
@@ -57,6 +59,6 @@ def manager_address(
         problem=(
             "commands on other hosts cannot reach this manager: its address is a loopback "
             f"address, and the cluster has another host ({setting} other_host={named}). {fix} "
-            "to an address of this host that other hosts reach."
+            "to an address of this host that other hosts can reach."
         ),
     )

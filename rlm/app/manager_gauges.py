@@ -41,7 +41,7 @@ class MergesInFlight(Protocol):
 
 
 class ManagerGauges:
-    """Represents the gauges of a manager's state. One thread uses it."""
+    """Represents the gauges of a manager's state. Not thread-safe."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ManagerGauges:
         self._shown_causes: set[str] = set()
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
-        """Show these reports; remove partitions that were led before and are not led now."""
+        """Set the gauges from `reports`; remove those of partitions led only in `before`."""
         led = [report for report in reports if report.role == LEADER]
         for report in led:
             self._show_led(report)
@@ -73,7 +73,7 @@ class ManagerGauges:
         self._metrics.streams_open.set(self._streams.open_count())
 
     def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
-        """Show the causes of failing copies; remove past causes, so that alarms end."""
+        """Show the causes of failing copies; remove past causes, so that alerts end."""
         failing = failing_copies(reports)
         for cause in self._shown_causes - failing.keys():
             self._metrics.copy_failing_partitions.remove(cause)
@@ -86,7 +86,7 @@ class ManagerGauges:
         labels = (tip.topic, str(tip.partition))
         self._start_counters(tip.topic)
         if report.lag_bytes is None or report.lag_segments is None:
-            return  # not computed in this cycle: the last values stay
+            return  # this cycle did not compute them, so the last values stay
         self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
         self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)
@@ -111,7 +111,7 @@ class ManagerGauges:
         self._metrics.set_expiry_blocked(tip.topic, tip.partition, reason=expiry_reason)
 
     def _start_counters(self, topic: str) -> None:
-        """Export the counts of rare faults from 0, because increase() ignores a first value."""
+        """Export counters of rare faults from 0: PromQL's increase() ignores a first value."""
         for reason in GapReason:
             self._metrics.gaps_recorded.labels(topic, reason.name.lower())
         self._metrics.dead_letters.labels(topic)

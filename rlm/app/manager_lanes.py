@@ -24,14 +24,14 @@ from rsm.config.storage import StorageConfig
 from rsm.plugins.plugin import Plugin
 from rsm.pulsar.driver_metadata import driver_metadata
 
-# Each claim waits until it returns through the metadata topic. So after a start, all claims take
-# one claim's time for each partition, divided by the number of threads.
+# Each claim waits until it returns through the metadata topic. So after a start, the claims of P
+# partitions take about P / _CLAIM_THREADS times as long as one claim.
 _CLAIM_THREADS = 32
 
-# One repair at a time: copies of new segments take precedence.
+# Only one repair runs at a time, because copies of new segments take precedence.
 _REPAIRS_AT_ONCE = 1
 
-# One merge at a time: all merges share one rate.
+# Only one merge runs at a time, because all merges share one rate.
 _MERGES_AT_ONCE = 1
 
 
@@ -39,8 +39,9 @@ _MERGES_AT_ONCE = 1
 class ManagerLanes:
     """Represents the thread pools for long work, and the event that ends this work.
 
-    The pools have two threads for each copy, stream or merge that may run at once, because jobs may
-    hang in the store. Repairs run in the pool of copies. `merge_reads` runs the reads of merges.
+    The pools of copies, streams and merges have two threads for each job that may run at once,
+    because jobs may hang in the store. Repairs run in the pool of copies. `merge_reads` runs the
+    reads of merges.
     """
 
     copy_pool: ThreadPoolExecutor
@@ -65,7 +66,7 @@ class ManagerLanes:
         )
 
     def shut_down(self) -> None:
-        """Start no further job.
+        """Cancel waiting jobs and accept no new ones; return at once.
 
         Running jobs end at their next check of `stopping`, which the caller sets.
         """
@@ -75,7 +76,7 @@ class ManagerLanes:
 
 
 def open_pools(config: Config) -> ManagerLanes:
-    """Open the pools of a manager, with the sizes of its settings."""
+    """Open a manager's pools; `config` sets their sizes."""
     return ManagerLanes.of_threads(
         copies=config.manager.copier_thread_count,
         streams=stream_count(config),
@@ -96,7 +97,7 @@ class SegmentLanes:
 def open_segment_lanes(
     config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics
 ) -> SegmentLanes:
-    """Open the lanes that write segments, with the sizes and rates of the manager's settings."""
+    """Open the lanes that write segments; `config` sets their sizes and rates."""
     return SegmentLanes(
         copies=_open_copies(config, ports, lanes, metrics),
         repairs=_open_repairs(config, ports, lanes, metrics),
@@ -106,7 +107,7 @@ def open_segment_lanes(
 
 
 def _open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> CopyLanes:
-    """Open the lanes that copy new segments; settings and pace limit how many run at once."""
+    """Open the lanes that copy new segments; the settings and the pace limit running copies."""
     count = config.manager.copier_thread_count
     copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
     metrics.copy_concurrency.set(count)
@@ -128,10 +129,10 @@ def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Me
 
 
 def stream_count(config: Config) -> int:
-    """Return how many streams write at once.
+    """Return how many streams may be open at once.
 
-    Each stream occupies the memory of a part of an upload while it waits for records. With more
-    streams than parts, a stream could wait for memory until another stream ends.
+    Each stream occupies the memory of a part of an upload while it waits for records. If there were
+    more streams than parts, a stream could wait for memory until another stream ends.
     """
     part_bytes = config.storage.part_bytes or OPEN_BYTES
     memory_bytes = config.storage.stream_memory_bytes(config.offloading.stream_buffer_bytes)
@@ -141,7 +142,7 @@ def stream_count(config: Config) -> int:
 def _open_streams(
     config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics
 ) -> StreamLanes:
-    """Open the lanes that stream partitions, together at up to the full copy rate."""
+    """Open the lanes that stream partitions; together they may use the full copy rate."""
     count = stream_count(config)
     stream_lanes = Lanes(lanes.stream_pool, "stream", limit=count)
     throttle = _throttle(config, ports, metrics, sharers=count)
@@ -150,7 +151,7 @@ def _open_streams(
 
 
 def _open_merges(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> MergeLanes:
-    """Open the lane that merges streamed segments: one at a time, at a rate of its own."""
+    """Open the lane that merges streamed segments: one at a time, at a separate rate."""
     merge_lanes = Lanes(lanes.merge_pool, "merge", limit=_MERGES_AT_ONCE)
     throttle = CopyThrottle(
         ports.clock,
@@ -163,7 +164,7 @@ def _open_merges(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
 
 
 def store_properties(storage: StorageConfig) -> tuple[DriverProperty, ...]:
-    """Return what locates the stored data: for a plug-in, only its class and the prefix."""
+    """Return the properties that locate the stored data; of a plug-in, only class and prefix."""
     backend, store = storage.backend, storage.store()
     properties = {
         "backend": backend.value if isinstance(backend, Backend) else str(backend),

@@ -1,4 +1,4 @@
-"""Runs the manager, which rlm.app.manager composes, as a process of rlm.worker.worker_process.
+"""Runs the manager as a process, with rlm.worker.worker_process.
 
 The process has two HTTP servers. The supervisor reads metrics, health and readiness on a loopback
 port. Commands on any host use the manager's API (rlm.rest.api_listener).
@@ -38,7 +38,7 @@ class Manager(ManagerView, Worker, Protocol):
 
     @property
     def authority(self) -> Authority:
-        """Return the authority with which the API signs."""
+        """Return the identity, secret and time with which the API checks requests and signs."""
 
 
 ManagerBuilder = Callable[[Config, ApiListener, Metrics], Manager]
@@ -52,10 +52,10 @@ def run_manager(
     rest_fd: int | None,
     supervised: bool,
 ) -> None:
-    """Run a manager until a stop signal or, with `supervised`, the end of the parent.
+    """Run a manager until a stop signal, a permanent failure or, if `supervised`, the parent's end.
 
-    `probe_fd` and `rest_fd` are inherited listening sockets, for the supervisor and for
-    `rest.listener`. Without `rest_fd`, the manager binds `rest.listener` itself if it is set.
+    `probe_fd` and `rest_fd` are descriptors of inherited listening sockets, for the supervisor and
+    for `rest.listener`. If `rest_fd` is None, the manager binds `rest.listener` if that is set.
     """
     program = _ManagerProgram(build, rest_fd=rest_fd)
     run_worker(program, load, rest_fd=probe_fd, supervised=supervised)

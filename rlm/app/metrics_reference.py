@@ -16,14 +16,15 @@ from rsm.segment.errors import TieredStorageError
 _HEAD = """# Metrics
 
 `/metrics` on `metrics.listener` serves the metrics of all processes of a host. There each metric
-has the label `process`, too. The first two metrics are the supervisor's. Counters start at 0 with
-their process. Most counters with labels appear with their first event. `rlm_gaps_recorded_total`
-and `rlm_dead_letters_total` appear at 0 when the broker begins to lead a partition of the topic. A
-metric with the unit `count` counts what its meaning names. `make docs` writes this page.
+has the label `process`, too. The first two metrics are the supervisor's. Counters start at 0 when
+their process starts. Most counters with labels appear when they first count an event.
+`rlm_gaps_recorded_total` and `rlm_dead_letters_total` appear at 0 when the broker begins to lead a
+partition of the topic. The unit `count` is the number of the things that the meaning names.
+`make docs` writes this page.
 
 A label has one of the listed values. Where the table describes values instead, the set is open: a
 new version, a library, a plug-in or your own names can add one. The class of an error is one of
-these, one that derives from them, or a class of Python or of a plug-in:
+these, a class derived from one of these, or a class of Python or of a plug-in:
 
 {classes}
 
@@ -43,7 +44,7 @@ def metric_descriptions() -> tuple[MetricDescription, ...]:
 
 
 def render() -> str:
-    """Return the whole page."""
+    """Return the page as Markdown."""
     rows = (
         f"| `{each.name}` | {each.kind} | {each.unit} | {'<br>'.join(map(str, each.labels))} | "
         f"{each.meaning} |"

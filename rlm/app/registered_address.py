@@ -1,6 +1,6 @@
-"""Keeps the address of the manager's HTTP API current: listens, and decides what to register.
+"""Keeps the registered address of the manager's HTTP API current, and listens there.
 
-rlm.app.manager_address decides; this module gathers its inputs.
+This module gathers the inputs; rlm.app.manager_address makes the decision.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _log = logging.getLogger(__name__)
 class HostView:
     """Represents how this host sees addresses.
 
-    `is_own` returns whether a host name leads to this host, None if the name does not resolve.
-    `towards` returns the local IP address of a connection to a host and port, or raises
-    RetriableError.
+    `is_own` returns whether a host name leads to this host; None if the name does not resolve.
+    `towards` returns the IP address from which this host connects to a host and port. It raises
+    RetriableError if the name does not resolve or there is no route.
     """
 
     identity: HostIdentity
@@ -55,9 +55,10 @@ class RegisteredAddress:
         metadata: RemoteLogMetadataManager,
         host: HostView,
     ) -> None:
-        """`node_id` is the manager's broker; `brokers` fetches the cluster's live brokers.
+        """Choose the address of the manager of the broker `node_id`.
 
-        `advertised` is the setting, None if it is not given.
+        `brokers` fetches the cluster's live brokers. `advertised` is the setting; None if it is not
+        set.
         """
         self._listener = listener
         self._advertised = advertised
@@ -72,25 +73,25 @@ class RegisteredAddress:
 
     @property
     def http_address(self) -> str:
-        """Return what to register; empty before a refresh, or if other hosts cannot reach it."""
+        """Return the address to register; empty before the first refresh or during a `problem`."""
         return self._http_address
 
     @property
     def broker_address(self) -> str:
-        """Return what the broker advertises; empty before the first refresh."""
+        """Return the address that the broker advertises; empty before the first refresh."""
         return self._broker_address
 
     @property
     def problem(self) -> str | None:
-        """Return why other hosts cannot reach the manager; None before a refresh or if they can."""
+        """Return why other hosts cannot reach the manager; None if they can or before a refresh."""
         return self._problem
 
     def refresh(self) -> None:
         """Listen if not yet listening, and decide again what to register. May wait for DNS.
 
-        Raises the errors of `brokers`. Raises RetriableError if the broker is not live, this host
-        has no address towards it, or no socket can be bound. After the first decision, it logs a
-        RetriableError instead, and keeps the previous decision.
+        Raises the errors of `brokers`. Raises RetriableError if the broker is not live, if its name
+        does not resolve, if there is no route to it, or if no socket can be bound. After the first
+        decision, logs a RetriableError instead of raising it, and keeps the previous decision.
         """
         try:
             self._decide(self._brokers())
@@ -103,7 +104,7 @@ class RegisteredAddress:
         own = brokers.get(self._node_id)
         if own is None:
             raise RetriableError(
-                "the cluster has no live broker of this host's node id",
+                "cannot find this host's broker: the cluster has no live broker with its node id",
                 node_id=self._node_id,
                 advice="Start the broker, or correct bootstrap.servers or log.dirs",
             )
@@ -153,7 +154,7 @@ def open_registered_address(
     metadata: RemoteLogMetadataManager,
     clock: Clock,
 ) -> RegisteredAddress:
-    """Open the address of the manager of the broker with this identity. Sends nothing yet."""
+    """Open the address of the manager of the broker `identity`. Sends nothing yet."""
     bootstrap = open_bootstrap(config.cluster, clock)
     return RegisteredAddress(
         listener,

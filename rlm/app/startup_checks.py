@@ -1,4 +1,7 @@
-"""The checks of `rlm run` before it binds an address or starts a process: they only read."""
+"""Checks the configuration and the host before `rlm run` binds addresses or starts processes.
+
+The checks only read.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ from rsm.system_clock import SystemClock
 
 
 def host_problems(config_path: Path) -> tuple[InvalidConfigError, ...]:
-    """Return all errors of the file; if there is none, those of the host.
+    """Return all errors of the configuration file; if it has none, those of the host.
 
-    The errors of the host are all errors of its directories, then the first error each of plug-ins,
-    of the gateway's TLS files and of the HTTP API's TLS files.
+    For the host, these are all errors of its directories, then the first error of each other check:
+    plug-ins, the gateway's TLS files, the HTTP API's TLS files. Raises InvalidConfigError if the
+    configuration file cannot be read.
     """
     found = config_problems(config_path, check_client)
     if found:
@@ -52,7 +56,7 @@ _FILE_CHECKS: tuple[Callable[[Config], object], ...] = (
     _check_http_tls,
 )
 HOST_CHECKS: tuple[Callable[[Config], object], ...] = (*_FILE_CHECKS, check_host)
-"""Check plug-ins and TLS files, then the host's directories. Each raises InvalidConfigError.
+"""The checks of plug-ins and TLS files, then of the host's directories.
 
-Errors of the configuration come first, because the host may just not be ready yet.
+Each raises InvalidConfigError. The directories come last: they may only not be ready yet.
 """

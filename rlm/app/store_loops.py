@@ -1,4 +1,4 @@
-"""Builds the loops of a manager that need the store; each runs on its own thread.
+"""Builds the manager's loops that need the store; each runs on its own thread.
 
 removal      deletes the objects of deleted topics
 originals    mirrors the originals of topics to the store
@@ -40,7 +40,7 @@ from rlm.worker.external import ExternalSystems
 from rlm.worker.file_defaults import file_defaults
 from rlm.worker.store_access import open_stored_originals
 
-# The interval is short, because a check reads only what the rate allowed since the last check.
+# The interval is short, because each run checks only what the rate has allowed since the last one.
 _SCRUB_STEP_MS = 1_000
 
 # The scrub and the check of damaged objects share one read rate.
@@ -59,7 +59,7 @@ def open_store_loops(  # noqa: PLR0913 - one for each part of the work
     streams: StreamWatch,
     incarnation: UUID,
 ) -> tuple[StoreLoop, ...]:
-    """Open all of these loops. `incarnation` is the id of this run of the manager."""
+    """Open all loops that need the store. `incarnation` is the id of this run of the manager."""
     originals = open_stored_originals(config.storage, external.storage)
     removal = _topic_removal(
         config, ports, external.identity, metrics, lanes, expirer, originals, incarnation
@@ -122,7 +122,7 @@ def _inheritance(config: Config, ports: Ports, originals: StoredOriginals) -> Po
 
 
 def _check_throttle(config: Config, ports: Ports) -> CopyThrottle:
-    """Return the read rate that the scrub and the check of damaged objects share."""
+    """Return the throttle that the scrub and the check of damaged objects share."""
     return CopyThrottle(
         ports.clock,
         bytes_per_second=config.scrubbing.read_bytes_per_second,

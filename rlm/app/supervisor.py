@@ -1,8 +1,8 @@
 """Composes `rlm run`: checks, sockets, lock, children, and one optional HTTP server for all.
 
-First reads files and binds addresses, then creates the state directory. So a wrong file or address
-changes nothing on the host. Binds the listening sockets once, so that a restarted child inherits
-its address.
+First reads files and binds addresses, then creates the state directory. So an invalid file or
+address changes nothing on the host. Binds the listening sockets once, so that a restarted child
+inherits them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GatewaySockets:
-    """Represents the clients' socket of all gateway processes, and an HTTP socket for each."""
+    """Represents the clients' socket, which all gateways share, and an HTTP socket for each."""
 
     clients: socket.socket
     rest: tuple[socket.socket, ...]
@@ -61,8 +61,8 @@ class _GatewaySockets:
 class _ManagerSockets:
     """Represents the sockets of the manager's probe and of its API.
 
-    If `api` is None, the manager binds that socket itself, once it knows from which address it
-    reaches its broker.
+    If `api` is None, the manager binds that socket itself, once it knows the address from which it
+    connects to its broker.
     """
 
     probe: socket.socket
@@ -70,11 +70,11 @@ class _ManagerSockets:
 
 
 def supervise_host(config_path: Path) -> int:
-    """Run the host's processes until a signal, or a wrong configuration at a child's first start.
+    """Run the host's processes until a stop signal, or until a child's first run ends with code 2.
 
-    Returns the exit code. Before it changes anything, it raises InvalidConfigError if files or
-    addresses show a problem, and HostNotReadyError if the problem may pass by itself. Only the main
-    thread may call it.
+    Returns the exit code. Before it changes anything, raises InvalidConfigError if a file or an
+    address is invalid, or HostNotReadyError if the problem may pass by itself. Call only in the
+    main thread.
     """
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
@@ -119,13 +119,13 @@ def supervise(
     stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
     reload: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Call `step` until the supervisor has ended, and handle signals.
+    """Call `step` until the supervisor has ended, handle signals, and return the exit code.
 
-    A stop signal stops the children, and a second one kills them. On SIGHUP, it calls `reload`, and
-    passes the signal to the children if that returns true.
+    A stop signal stops the children, and a second one kills them. On SIGHUP, calls `reload`; if it
+    returns true, passes the signal to the children.
 
-    `stepped` receives all processes after each `step`. A `step` does not restart a process whose
-    end it finds; a later one may.
+    `stepped` receives the statuses of all processes after each `step`. The `step` that detects the
+    end of a process does not restart it; a later one may.
     """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):
@@ -158,7 +158,7 @@ def _supervisor(
 
 
 def _config_problem(config_path: Path) -> str:
-    """Return the first error of the file as it is now, or else of the host; empty without any."""
+    """Return the first error of the current file, else of the host; empty if there is none."""
     try:
         return next((str(problem) for problem in host_problems(config_path)), "")
     except InvalidConfigError as error:  # the file cannot be read
@@ -203,7 +203,7 @@ def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
 
 
 def _gateway_specs(config_path: Path, sockets: _GatewaySockets) -> list[ChildSpec]:
-    """Return one spec for each process; a single one is named `gateway`."""
+    """Return the spec of each gateway process; a single process is named `gateway`."""
     command = (sys.executable, "-m", "rlm", "gateway-process", "--config", str(config_path))
     clients_fd = sockets.clients.fileno()
     specs = []

@@ -1,7 +1,7 @@
-"""Reaches a cluster by any of its bootstrap servers.
+"""Reaches a cluster through any of its bootstrap servers.
 
-Tries first the server that answered most recently, so a host that is down or frozen delays one
-request, not every one.
+First tries the server that answered most recently. So a host that is down or frozen delays only one
+request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BrokerConnector(Protocol):
     """Opens connections (rlm.wire.connection.Connector). Thread-safe."""
 
     def connect(self, host: str, port: int) -> OpenConnection:
-        """Open a connection. Raises RetriableError, CorruptError, UnsupportedError."""
+        """Open a connection. Raises RetriableError, CorruptError or UnsupportedError."""
 
 
 class Bootstrap:
@@ -38,10 +38,10 @@ class Bootstrap:
     def __init__(self, servers: Iterable[tuple[str, int]], connector: BrokerConnector) -> None:
         self._servers = tuple(servers)
         self._connector = connector
-        self._first = 0  # any value works, so threads may overwrite it
+        self._first = 0  # the index to try first; any value works, so threads may overwrite it
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
-        """Fetch `topics`, or all topics if None, from a reachable server.
+        """Fetch a reachable server's view of `topics`; of all topics if None.
 
         Raises the errors of `any_broker` and `fetch_cluster_view`.
         """
@@ -51,11 +51,11 @@ class Bootstrap:
 
     @contextmanager
     def any_broker(self) -> Iterator[Requester]:
-        """Connect to a reachable server, and close the connection at the end.
+        """Connect to a reachable server until the context ends.
 
-        Tries first the server that answered most recently, or the next one if a request to it
-        failed since. Then it tries the others in the order of the setting.
-        Raises RetriableError with the last server's error if none is reachable.
+        First tries the server that answered most recently; the next one if a request to that server
+        has failed since. Then tries the others in the order of the setting. Raises RetriableError
+        with the last server's error if none is reachable.
         """
         index, connection = self._first_reachable()
         try:

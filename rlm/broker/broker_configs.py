@@ -20,10 +20,10 @@ _BROKER_RESOURCE = 4
 
 
 def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) -> Mapping[str, str]:
-    """Read these settings from the broker of that id, on a connection to it; omit unset ones.
+    """Read the settings `keys` of the broker `node_id`; omit those without a value.
 
-    Raises RetriableError if the principal lacks DescribeConfigs on the cluster, and as
-    `Requester.request`.
+    `broker` is a connection to that broker. Raises RetriableError if the principal lacks
+    DescribeConfigs on the cluster, and the errors of `Requester.request`.
     """
     resource = DescribeConfigsResource(
         resource_type=_BROKER_RESOURCE,
@@ -42,7 +42,8 @@ def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) ->
 def read_transaction_max_timeout_ms(broker: Requester, node_id: int) -> int:
     """Read the longest transaction timeout that the broker allows.
 
-    Raises CorruptError if the value is missing or not a number, and as `read_broker_configs`.
+    Raises CorruptError if the value is missing or not a number, and the errors of
+    `read_broker_configs`.
     """
     values = read_broker_configs(broker, node_id, (TRANSACTION_MAX_TIMEOUT_MS,))
     try:

@@ -1,7 +1,7 @@
-"""Checks that the Kafka client accepts its settings, before anything is opened or requested.
+"""Checks that the Kafka client accepts its settings, before `rlm` connects to the cluster.
 
-Constructs the clients as `rlm` does, but without a server, so that they connect to nothing. No
-error shows the value of a secret setting.
+Constructs clients without bootstrap servers, so that they connect to nothing. No error shows the
+value of a secret setting.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _FILE_KEYS = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
 _PREAMBLE = re.compile(r"^Failed to create \w+: ")
 _UNKNOWN = "No such configuration property"
 _LEAST_LIKENESS = 0.8
-"""The cutoff of difflib: about one typing error. A lower one would mix up uncommon keys."""
+"""The cutoff of difflib: about one typo. A lower cutoff would suggest unrelated keys."""
 _CONSUMER = {"group.id": "check", "enable.auto.commit": False}
 _PRODUCER = {"acks": "all", "enable.idempotence": True}
 
 
 def check_client(client: Mapping[str, str]) -> None:
-    """Check that the settings (librdkafka's keys, without prefix) make working clients.
+    """Check that librdkafka accepts the settings, whose keys have no prefix.
 
-    Raises InvalidConfigError; its context's `key` is the invalid setting, if it is known. For an
-    unknown key, `did_you_mean` is a common one that is spelled almost the same.
+    Raises InvalidConfigError. `key` in its context is the invalid setting, if known. For an
+    unknown key, `did_you_mean` is a common key with almost the same spelling.
     """
     for key in _FILE_KEYS:
         if key in client:
@@ -53,11 +53,11 @@ def check_client(client: Mapping[str, str]) -> None:
 def _require_readable(key: str, path: str) -> None:
     try:
         is_readable = os.access(path, os.R_OK)
-    except ValueError:  # a character that no path has
+    except ValueError:  # the path contains a null character
         is_readable = False
     if not is_readable:
         raise InvalidConfigError(
-            "cannot read the file: it does not exist, or this user may not read it",
+            "cannot read the file: it does not exist, or this user has no permission",
             key=key,
             path=path,
             advice="Check its path and permissions",

@@ -1,7 +1,7 @@
-"""Fetches the cluster as one broker's Metadata shows it: brokers, topics, leaders and epochs.
+"""Fetches one broker's view of the cluster by Metadata: brokers, topics, leaders and epochs.
 
-A view is a snapshot from one broker, which may lag. Before it acts, a caller confirms the leader
-epoch with the leader. Source: KIP-320 (epochs), KIP-516 (topic ids).
+The broker may lag, so a caller confirms the leader epoch with the leader before it acts. Source:
+KIP-320 (epochs), KIP-516 (topic ids).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADVICE_WITHOUT_ID = "Set inter.broker.protocol.version to 2.8 or later on all b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAddress:
-    """Represents a live broker, with its address on the listener that answered."""
+    """Represents a live broker, with its address for the listener that received the request."""
 
     node_id: int
     host: str
@@ -44,7 +44,7 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReplicas:
-    """Represents a partition's leader (None while there is none) and replicas, by node id."""
+    """Represents a partition's leader and replicas by node id; `leader_id` is None if unknown."""
 
     partition: int
     leader_id: int | None
@@ -55,7 +55,7 @@ class PartitionReplicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicView:
-    """Represents a topic; `partitions` ascend."""
+    """Represents a topic; `partitions` are in ascending order."""
 
     topic: str
     topic_id: UUID
@@ -71,9 +71,9 @@ class TopicView:
 class ClusterView:
     """Represents the Metadata response of one broker.
 
-    `refused` maps each requested topic that the broker did not describe to its error code.
-    `without_id` are topics that the broker described without an id: with ZooKeeper and an
-    `inter.broker.protocol.version` below 2.8, topics have none.
+    `refused` maps each topic that the broker did not describe to the error code. `without_id` are
+    topics that the broker described without an id: with ZooKeeper and an
+    `inter.broker.protocol.version` below 2.8, topics have no ids.
     """
 
     cluster_id: str
@@ -86,8 +86,8 @@ class ClusterView:
     def topic(self, name: str) -> TopicView:
         """Return the topic.
 
-        Raises NotFoundError if there is none, UnsupportedError if it has no id, or the error that
-        the broker returned for it.
+        Raises NotFoundError if the view lacks the topic, UnsupportedError if it has no id, or the
+        error that the broker returned for it.
         """
         found = self.topics.get(name)
         if found is not None:
@@ -98,7 +98,7 @@ class ClusterView:
         raise error_of(code, topic=name)
 
     def broker(self, node_id: int) -> BrokerAddress:
-        """Return the live broker of that id; raise NotFoundError if it is not registered."""
+        """Return the live broker with that id. Raises NotFoundError if there is none."""
         found = self.brokers.get(node_id)
         if found is None:
             raise NotFoundError("the cluster has no live broker of this id", node_id=node_id)
@@ -117,11 +117,11 @@ class ClusterView:
 
 
 def fetch_cluster_view(broker: Requester, topics: Iterable[str] | None = None) -> ClusterView:
-    """Fetch `topics`, or all topics if None, from one broker; never creates topics.
+    """Fetch a view with `topics`, or with all topics if None; never create topics.
 
-    Raises UnsupportedError if the broker has no topic ids (Kafka before 2.8), CorruptError if the
-    response lacks the cluster id or a topic's name, the error that the broker returned, and as
-    `Requester.request`.
+    Raises UnsupportedError if the broker is older than Kafka 2.8, which added topic ids. Raises
+    CorruptError if the response lacks the cluster id or a topic's name. Also raises the error in
+    the response, and the errors of `Requester.request`.
     """
     asked = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
     request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
@@ -170,7 +170,7 @@ def _topic_of(row: MetadataResponseTopic) -> TopicView:
 
 
 def _partition_of(row: MetadataResponsePartition) -> PartitionReplicas:
-    # The row's own error code adds nothing to the absence of a leader or of a replica.
+    # The row's error code is ignored: it only repeats that the leader or a replica is missing.
     return PartitionReplicas(
         partition=row.partition_index,
         leader_id=row.leader_id if row.leader_id >= 0 else None,

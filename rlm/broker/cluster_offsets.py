@@ -1,4 +1,4 @@
-"""Fetches log start, last stable offset and high watermark of partitions from their leaders."""
+"""Fetches the log start, last stable offset and high watermark of partitions from their leaders."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ASKED_AT_ONCE = 8
 def fetch_cluster_offsets(
     bootstrap: Bootstrap, view: ClusterView, partitions: Iterable[TopicIdPartition]
 ) -> PartitionResults[PartitionOffsets]:
-    """Fetch the offsets of `partitions` from their leaders in `view`; ask eight at once at most.
+    """Fetch the offsets of `partitions` from their leaders in `view`, at most eight at once.
 
-    A partition fails with RetriableError if it has no leader or the leader is unreachable,
-    otherwise as `fetch_partition_offsets`. Brokers' errors are never raised.
+    A partition fails with RetriableError if it has no leader or its leader is unreachable, and with
+    the errors of `fetch_partition_offsets`. The result contains these errors; none is raised.
     """
     wanted = frozenset(partitions)
     epochs = {

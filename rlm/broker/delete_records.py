@@ -1,10 +1,10 @@
-"""Moves log starts forward on the one broker that leads, and returns where they are afterwards.
+"""Moves log start offsets forward on the leader, and returns the new log start offsets.
 
 DeleteRecords carries no leader epoch, so a broker that leads in a newer epoch would delete for an
-old plan. Therefore this module confirms the epoch on the same connection right before. It sends
-nothing to another broker if this one no longer leads: a new leader may lack records that the plan
-counted as stored. REQUEST_TIMED_OUT means that the leader has deleted, and a follower is down or
-slow.
+old plan. Therefore this module confirms the epoch on the same connection right before. If this
+broker no longer leads, it sends nothing to the new leader, whose log may lack records that the plan
+counted as stored. REQUEST_TIMED_OUT means that the leader has deleted the records, but a follower
+is down or slow.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
-# How long the leader waits for its followers, after it has deleted.
+# How long the leader waits for its followers after it has deleted the records.
 _FOLLOWERS_TIMEOUT_MS = 1_000
 
 
 def delete_records(
     leader: Requester, deletions: Mapping[TopicIdPartition, RecordDeletion]
 ) -> PartitionResults[int]:
-    """Delete with one request for all partitions; return each log start, read back afterwards.
+    """Delete the records of all partitions with one request; return each log start offset.
 
-    A partition fails with FencedError if the broker does not lead it in that epoch, and with
-    UnsupportedError if the topic's cleanup.policy lacks `delete`. It fails with RetriableError if
-    the offset is above the high watermark, or if the log start stays below it. Raises as
-    `Requester.request` if a whole request fails; the records may have been deleted.
-    Idempotent: a start never moves back.
+    The log start offsets are read after the deletion. A partition fails with FencedError if the
+    broker does not lead it in that epoch, and with UnsupportedError if the topic's cleanup.policy
+    lacks `delete`. It fails with RetriableError if the offset is above the high watermark, or if
+    the log start offset is still below the requested one. Raises the errors of `Requester.request`
+    if a whole request fails; the records may then have been deleted. Idempotent: a log start offset
+    never moves back.
     """
     epochs = {each: deletion.leader_epoch for each, deletion in deletions.items()}
     confirmed = fetch_log_end(leader, epochs, LogEnd.LOG_START)
@@ -52,7 +53,7 @@ def delete_records(
     starts = fetch_log_end(leader, {each: epochs[each] for each in done}, LogEnd.LOG_START)
     short = {
         each: RetriableError(
-            "the log start is still below the requested offset",
+            "the log start offset is still below the requested offset",
             partition=each,
             log_start_offset=start_offset,
             before_offset=deletions[each].before_offset,
@@ -85,7 +86,7 @@ def _request_of(deletions: Mapping[TopicIdPartition, RecordDeletion]) -> DeleteR
 def _outcome_of(
     response: DeleteRecordsResponse, deletions: Mapping[TopicIdPartition, RecordDeletion]
 ) -> tuple[tuple[TopicIdPartition, ...], Mapping[TopicIdPartition, TieredStorageError]]:
-    """Return the partitions whose leader has deleted, and the errors of the others."""
+    """Return the partitions whose records were deleted, and the errors of the others."""
     codes = {
         (topic.name, row.partition_index): row.error_code
         for topic in response.topics

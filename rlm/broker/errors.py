@@ -1,6 +1,6 @@
-"""Maps Kafka's error codes to errors by what a caller can do next.
+"""Maps Kafka's error codes to errors, grouped by what a caller can do next.
 
-The error's context keeps the original code as `error`, by name where it is known.
+`error` in the context of an error is the name of the code, or its number if the name is unknown.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rsm.segment.errors import (
 
 
 class ForeignClusterError(InvalidConfigError):
-    """A cluster with another id than expected answered; no retry can succeed."""
+    """The cluster that answered does not have the expected id; no retry can succeed."""
 
 
 class PartitionGoneError(NotFoundError):
-    """The broker has no such topic id or partition, usually because the topic was deleted."""
+    """The broker has no such topic or partition, usually because the topic was deleted."""
 
 
 class MissingRightsError(RetriableError):
@@ -29,10 +29,10 @@ class MissingRightsError(RetriableError):
 
 
 _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
-    # This broker may not act any more: another broker leads, or the epoch is newer.
+    # The caller's view is old: another broker leads, or the epoch is newer.
     ErrorCode.NOT_LEADER_OR_FOLLOWER: (FencedError, "this broker does not lead the partition"),
     ErrorCode.FENCED_LEADER_EPOCH: (FencedError, "the partition has a newer leader epoch"),
-    # The broker lags: another broker reported a newer epoch. The plan must not run.
+    # The broker lags behind the caller's epoch, so the plan must not run.
     ErrorCode.UNKNOWN_LEADER_EPOCH: (FencedError, "the broker does not know the leader epoch yet"),
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
         PartitionGoneError,
@@ -43,7 +43,7 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
         PartitionGoneError,
         "the topic was deleted and created again",
     ),
-    # The offset is above the high watermark, which may still move.
+    # The offset is above the high watermark, which may still advance.
     ErrorCode.OFFSET_OUT_OF_RANGE: (RetriableError, "the log does not reach that offset"),
     # The leader returns this after an election, until it knows the high watermark again.
     ErrorCode.OFFSET_NOT_AVAILABLE: (RetriableError, "the leader does not know its offsets yet"),
@@ -55,16 +55,25 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "the topic name is invalid"),
     ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker rejects the setting"),
     # An operator may grant rights at any time, so a retry can succeed.
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the topic"),
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the group"),
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the cluster"),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
+        MissingRightsError,
+        "the principal lacks rights on the topic",
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: (
+        MissingRightsError,
+        "the principal lacks rights on the group",
+    ),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (
+        MissingRightsError,
+        "the principal lacks rights on the cluster",
+    ),
 }
 
 _ACLS = "Grant the principal of this client the ACLs that its role needs: deploy/kafka/acls.sh"
 
 
 def error_of(error_code: int, **context: object) -> TieredStorageError:
-    """Return the error for a code; an unknown code gives a RetriableError."""
+    """Return the error for a code; a RetriableError if the code has no entry."""
     kind, message = _ERRORS.get(error_code, (RetriableError, "the broker returned an error"))
     if kind is MissingRightsError:
         context.setdefault("advice", _ACLS)

@@ -1,8 +1,8 @@
-"""Fetches the ends of many logs from their leader, with one request for each kind of end.
+"""Fetches offsets of many logs from their leader, with one request for each kind of offset.
 
-Each partition in a request carries the caller's leader epoch, so that a leader of another epoch
-refuses it (KIP-320). The requests carry no topic id, so the caller takes id and epoch from one
-Metadata response.
+Each partition in a request carries the caller's leader epoch, so that a leader in another epoch
+refuses it (KIP-320). The requests carry no topic id, so the caller takes the id and the epoch from
+the same Metadata response.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _READ_COMMITTED = 1
 
 
 class LogEnd(Enum):
-    """Represents an end of a log as (timestamp, isolation level) of ListOffsets."""
+    """Represents an end of a log by its (timestamp, isolation level) in ListOffsets."""
 
     LOG_START = (_EARLIEST, _READ_UNCOMMITTED)
     LAST_STABLE_OFFSET = (_LATEST, _READ_COMMITTED)
@@ -46,9 +46,9 @@ def fetch_log_end(
 ) -> PartitionResults[int]:
     """Fetch one end of many logs, each in its leader epoch.
 
-    A partition fails with FencedError if the broker does not lead it in that epoch, and with
-    RetriableError if the broker has no offset now. Raises as `Requester.request` if the whole
-    request fails.
+    A partition fails with FencedError if the broker does not lead it in that epoch, with
+    PartitionGoneError if it does not exist, and with RetriableError if the broker returns no
+    offset. Raises the errors of `Requester.request` if the whole request fails.
     """
     timestamp, isolation_level = end.value
     found = _ask(leader, leader_epochs, timestamp=timestamp, isolation_level=isolation_level)
@@ -70,11 +70,11 @@ def fetch_first_offsets_since(
 ) -> PartitionResults[int | None]:
     """Fetch each log's first offset with a timestamp ≥ `since_ms`; None if there is none.
 
-    Fails and raises as `fetch_log_end`. Raises ValueError for a time before 1970, because negative
-    timestamps have other meanings in the protocol.
+    Fails and raises as `fetch_log_end`. Raises ValueError if `since_ms` is negative, because
+    negative timestamps have other meanings in the protocol.
     """
     if since_ms < 0:
-        raise ValueError(f"cannot search for a time before 1970: {since_ms}")
+        raise ValueError(f"cannot search for a timestamp before 1970: {since_ms}")
     return _ask(leader, leader_epochs, timestamp=since_ms, isolation_level=_READ_UNCOMMITTED)
 
 

@@ -1,7 +1,7 @@
-"""Sends requests to this host's broker, whose log dirs this process reads.
+"""Sends requests to this host's broker, whose log directories this process reads.
 
-Owns one connection. Asks a bootstrap server only for Metadata, to find the broker by its node id.
-After a failed connection attempt, requests fail at once until the back-off ends.
+Owns one connection. Requests only Metadata from a bootstrap server, to find the broker by its node
+id. After a failed connection attempt, requests fail at once until the back-off ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ResultT = TypeVar("_ResultT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconnectBackoff:
-    """Represents pauses between connection attempts, doubled from the first to the longest."""
+    """Represents the pauses between connection attempts, which double up to `longest_ms`."""
 
     first_ms: int = 100
     longest_ms: int = 10_000
@@ -47,10 +47,11 @@ class ReconnectBackoff:
 class OwnBroker(Broker):
     """Represents one broker of one cluster. Thread-safe: callers wait for each other.
 
-    Every request raises RetriableError while the broker is unreachable; during the back-off it does
-    so at once. A request that opens a connection raises ForeignClusterError if the bootstrap
-    servers belong to another cluster. A request raises UnsupportedError if the broker is too old,
-    and CorruptError if a response is invalid. A request after `close` opens another connection.
+    Every request raises RetriableError while the broker is unreachable, and raises it at once
+    during the back-off. A request that opens a connection raises ForeignClusterError if the
+    bootstrap servers belong to another cluster. A request raises UnsupportedError if the broker is
+    too old, and CorruptError if a response is invalid. A request after `close` opens another
+    connection.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class OwnBroker(Broker):
         return self._node_id
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
-        """Return the cluster as this broker sees it; all topics if None."""
+        """Return this broker's view of the cluster with `topics`, or with all topics if None."""
         asked = None if topics is None else tuple(topics)
         return self._ask(lambda broker: fetch_cluster_view(broker, asked))
 
@@ -108,7 +109,7 @@ class OwnBroker(Broker):
     def _put_offsets(
         self, asked: Callable[[], Mapping[TopicIdPartition, int]]
     ) -> PartitionResults[PartitionOffsets]:
-        """Call `asked` once the connection is free; until then, other callers may join."""
+        """Call `asked` when the connection is free, and fetch the offsets of its result."""
         return self._ask(lambda broker: fetch_partition_offsets(broker, asked()))
 
     def _ask(self, request: Callable[[Requester], _ResultT]) -> _ResultT:

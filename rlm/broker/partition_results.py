@@ -1,4 +1,4 @@
-"""Represents one request's outcome for each of many partitions, and groups them as Kafka does."""
+"""Represents the results of a request for many partitions, and groups partitions by topic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PartitionResults(Generic[ValueT]):
 
 
 def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[TopicIdPartition, ...]]:
-    """Group partitions by topic as requests do; keep the order."""
+    """Group partitions by topic, as Kafka's requests do; keep their order."""
     grouped: dict[str, list[TopicIdPartition]] = {}
     for each in partitions:
         grouped.setdefault(each.topic, []).append(each)
@@ -33,5 +33,5 @@ def by_name(partitions: Iterable[TopicIdPartition]) -> Mapping[tuple[str, int], 
     indexed: dict[tuple[str, int], TopicIdPartition] = {}
     for each in partitions:
         if indexed.setdefault((each.topic, each.partition), each) != each:
-            raise ValueError(f"one request has two topic ids of {each.topic}")
+            raise ValueError(f"cannot index the partitions: {each.topic} has two topic ids")
     return indexed

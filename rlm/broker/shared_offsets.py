@@ -1,8 +1,8 @@
 """Combines concurrent requests for offsets: callers that wait share the next request.
 
 A copy fetches offsets before its first and after its last byte, and each response must be newer
-than the call. Many copies at once would queue for one connection, with three requests each. So
-a caller that finds the connection busy joins the next request with all other waiting callers.
+than the call. Concurrent copies would queue for one connection, each with three requests. So all
+callers that wait for the connection share the next request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Epochs = Mapping[TopicIdPartition, int]
 
 @dataclass(slots=True, eq=False)
 class _SharedRequest:
-    """Represents the request of several callers; `done` is set with its result or error."""
+    """Represents the request of several callers; `done` is set after `result` or `error`."""
 
     epochs: dict[TopicIdPartition, int] = field(default_factory=dict)
     result: _Offsets | None = None
@@ -30,7 +30,7 @@ class _SharedRequest:
 
 
 class SharedOffsets:
-    """Shares requests. Thread-safe. Memory: the partitions that callers request at one moment."""
+    """Shares requests. Thread-safe. Memory: the partitions that waiting callers request."""
 
     def __init__(self, put: Callable[[Callable[[], _Epochs]], _Offsets]) -> None:
         """`put` waits for the connection, then requests what its argument returns."""
@@ -39,7 +39,7 @@ class SharedOffsets:
         self._open: _SharedRequest | None = None
 
     def of(self, leader_epochs: _Epochs) -> _Offsets:
-        """Return offsets of a request that started after this call began.
+        """Return offsets from a request that starts after this call.
 
         Raises the errors of `put`.
         """
@@ -79,7 +79,7 @@ class SharedOffsets:
             shared.done.set()
 
     def _close(self, shared: _SharedRequest) -> _Epochs:
-        """Return what to request; no caller can join after this."""
+        """Return the partitions to request; after this, no caller can join."""
         with self._lock:
             if self._open is shared:
                 self._open = None

@@ -1,7 +1,7 @@
-"""Broker: the SPI of the one broker on this process's host.
+"""Defines the SPI of the broker on this process's host.
 
-The implementation is rlm.broker.own_broker. Each method about led partitions takes the
-caller's leader epochs; a partition fails if the broker does not lead it in that epoch.
+The implementation is rlm.broker.own_broker. Each method about led partitions takes the caller's
+leader epochs. A partition fails if the broker does not lead it in the given epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDeletion:
-    """Represents the deletion of records below `before_offset`, in `leader_epoch`."""
+    """Represents the deletion of a partition's records below `before_offset`, in `leader_epoch`."""
 
     before_offset: int
     leader_epoch: int
@@ -25,11 +25,11 @@ class RecordDeletion:
     def __post_init__(self) -> None:
         # -1 is the protocol's "up to the high watermark", which no caller may request.
         if self.before_offset < 0 or self.leader_epoch < 0:
-            raise ValueError(f"invalid deletion of records: a negative offset or epoch: {self}")
+            raise ValueError(f"the deletion is invalid: offset or epoch is below 0: {self}")
 
 
 class Broker(ABC):
-    """Represents this host's broker, never another. Methods are thread-safe and bounded in time.
+    """Represents this host's broker, never another. Thread-safe; each call has a time limit.
 
     All requests raise RetriableError while the broker is unreachable, and ForeignClusterError if
     another cluster answers. Errors of single partitions are in the results.
@@ -38,7 +38,7 @@ class Broker(ABC):
     @property
     @abstractmethod
     def node_id(self) -> int:
-        """Return the broker's node id; constant."""
+        """Return the broker's node id, which never changes."""
 
     @abstractmethod
     def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
@@ -51,7 +51,7 @@ class Broker(ABC):
     def offsets(
         self, leader_epochs: Mapping[TopicIdPartition, int]
     ) -> PartitionResults[PartitionOffsets]:
-        """Fetch log start, last stable offset and high watermark of led partitions.
+        """Fetch the log start, last stable offset and high watermark of led partitions.
 
         A partition fails with FencedError if the broker does not lead it in that epoch.
         """
@@ -69,13 +69,12 @@ class Broker(ABC):
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:
-        """Move local log starts up with one request; return each new start.
+        """Move local log starts forward with one request; return each new start.
 
-        DeleteRecords carries no leader epoch, so the epoch is confirmed right before.
-        REQUEST_TIMED_OUT means that the leader has deleted, and a follower is down or slow. Asks no
-        other broker.
+        Confirms the leader epoch right before, because DeleteRecords carries none. Sends nothing to
+        other brokers. **Data loss:** deletes the records below each offset from the local log.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Close the connection; idempotent."""
+        """Close the connection. Idempotent."""

@@ -38,7 +38,7 @@ _LIST = "list of "
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """Represents what a command prints: one object, or several in the way that `form` says."""
+    """Represents a command's output: one object, or several as `form` describes."""
 
     shape: JsonShape
     form: str = ""
@@ -81,15 +81,15 @@ COMMAND_OUTPUTS: Mapping[str, CommandOutput] = MappingProxyType(
         "config show": CommandOutput(CONFIG_SHOW_DOCUMENT),
     }
 )
-"""What each command prints with --json, by its name and an option that changes the output."""
+"""The --json output of each command, by the command with any option that changes the output."""
 
 _HEAD = """# JSON
 
-This page describes what commands print with `--json`, and what the [HTTP API](http.md) answers.
-Every field is always there unless its type says `optional`, and is null only where its type says
-so. A newer version may add fields: ignore those that you do not know. The end of a range of offsets
-is exclusive: a range from 0 to 10 ends with offset 9. The [Spark jobs](spark-jobs.md#json) have
-reports of their own. `make docs` writes this page.
+This page describes the output of commands with `--json`, and the responses of the
+[HTTP API](http.md). Every field is always present unless its type says `optional`, and is null only
+where its type says so. A newer version may add fields: ignore unknown fields. The end of a range of
+offsets is exclusive: a range from 0 to 10 ends with offset 9. The [Spark jobs](spark-jobs.md#json)
+have their own reports. `make docs` writes this page.
 
 | output of | object |
 |---|---|
@@ -113,7 +113,7 @@ def render() -> str:
     for _, output in sources:
         for each in output.shape.nested():
             if shapes.setdefault(each.name, each) != each:
-                raise ValueError(f"two objects have one name: {each.name}")
+                raise ValueError(f"cannot write the page: two objects have the name {each.name}")
     rows = (f"| {source} | {output.form}{shape_link(output.shape)} |" for source, output in sources)
     return "\n".join((_HEAD + "\n".join(rows), "", *map(shape_section, shapes.values())))
 

@@ -1,4 +1,4 @@
-"""The command `rlm` and its subcommands; rlm.cli.invocation.ending sets their exit codes."""
+"""Defines the command `rlm` and its subcommands. rlm.cli.invocation.ending sets exit codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DISTRIBUTION = "kafka-rlm"
 
 @dataclass(frozen=True, slots=True)
 class CommandSource:
-    """Represents a command before its import: its module of rlm.cli, and its line in the help."""
+    """Represents a command before its import: its module in rlm.cli, and its line in the help."""
 
     module: str
     summary: str
@@ -30,7 +30,7 @@ class CommandSource:
 
 COMMANDS: Mapping[str, CommandSource] = MappingProxyType(
     {
-        "run": CommandSource("host.run", "Run manager and gateway next to a broker."),
+        "run": CommandSource("host.run", "Run the manager and the gateway next to a broker."),
         "gateway": CommandSource(
             "host.gateway", "Serve clients until SIGTERM or Ctrl-C, unsupervised."
         ),
@@ -50,9 +50,7 @@ COMMANDS: Mapping[str, CommandSource] = MappingProxyType(
         "explain": CommandSource(
             "reading.explain", "Show where a record is, and what keeps its local copy."
         ),
-        "read": CommandSource(
-            "reading.read", "Print the records of a partition, stored and local ones."
-        ),
+        "read": CommandSource("reading.read", "Print the records of a partition from both tiers."),
         "segments": CommandSource(
             "segments.segments", "List stored segments, or delete streamed ones."
         ),
@@ -70,7 +68,7 @@ COMMANDS: Mapping[str, CommandSource] = MappingProxyType(
         "leases": CommandSource("topics.leases", "List or release read leases."),
         "dlq": CommandSource("events.dlq", "List and retry failed deletions of stored objects."),
         "metadata": CommandSource(
-            "events.metadata", "Print and audit the records of the metadata topic."
+            "events.metadata", "Print records of a metadata topic, or audit Kafka's own."
         ),
         "blocks": CommandSource(
             "stores.blocks", "Inspect, read and write ledgers of Apache Pulsar."
@@ -102,10 +100,10 @@ _COMPLETION_HELP: Mapping[str, str] = MappingProxyType(
 
 
 class _Commands(ReadableGroup):
-    """Represents the commands of `rlm`, and imports a command's module only when it is used.
+    """Represents the commands of `rlm`; imports a module only when its command is used.
 
-    Importing all modules takes seconds. `commands` has only names and summaries, for the help and
-    for suggestions.
+    Importing all modules takes seconds. `commands` contains only names and summaries, for the help
+    and for suggestions.
     """
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's type is private
@@ -114,7 +112,7 @@ class _Commands(ReadableGroup):
             self.commands[name] = TyperCommand(name, help=source.summary)
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's type is private
-        """Return the options; those of the completion get a short help."""
+        """Return the options, with a shorter help of the completion options."""
         params: list[Any] = [*super().get_params(ctx)]
         for param in params:
             if param.name in _COMPLETION_HELP:
@@ -144,7 +142,7 @@ def _registered(module: str) -> Mapping[str, Any]:
 
 
 def _collect_garbage_from_here() -> None:
-    """End the pause that `main` began; later collections ignore the imported objects."""
+    """Enable garbage collection, which `main` disabled; exclude the imported objects."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

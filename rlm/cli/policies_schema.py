@@ -20,11 +20,11 @@ _SETTINGS = {"$ref": "#/$defs/settings"}
 
 
 def render() -> str:
-    """Return the whole file: a JSON schema of what `rlm apply` reads."""
+    """Return the whole file: the JSON schema of the file that `rlm apply` reads."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Policies",
-        "description": "The policies that rlm apply sets: of patterns, the default, and topics.",
+        "description": "The policies of patterns, the default and topics that rlm apply sets.",
         "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {

@@ -14,8 +14,8 @@ from rlm.cli.main import build_app
 
 _HEAD = """# Command line
 
-Every command has `-h`. Options of a command can be written before and after its arguments.
-[Spark jobs](spark-jobs.md) have a page of their own. `make docs` writes this page.
+Every command has `-h`. You can write a command's options before or after its arguments.
+[Another page](spark-jobs.md) describes the Spark jobs. `make docs` writes this page.
 
 | exit code | meaning |
 |---|---|
@@ -27,7 +27,7 @@ Every command has `-h`. Options of a command can be written before and after its
 An error is one line on standard error, wrapped on a terminal. Most errors end with what to do. Exit
 code 1 is for:
 
-- a broker, a manager or the store that does not answer in time, or refuses for lack of a right,
+- a broker, a manager or the store that does not answer in time, or denies a permission,
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,
 - stored data that is corrupt, or that this version cannot read,
 - a host that is not ready for `rlm run` yet: a disk is not mounted, or a port is occupied,
@@ -40,14 +40,14 @@ The same command can succeed later, and it may have done a part of its work. Exi
 - a cluster that the command cannot reach, or that refuses its first request,
 - a state that forbids the command: a topic that cannot be tiered, a pause, a live process.
 
-The same command fails again, and it has changed nothing. A command that waits for managers can find
-such a state later; the managers' earlier work stays. A command that reports a condition by its
-exit code says so in its description.
+The command has changed nothing, and fails again if you only repeat it. A command that waits for
+managers can find such a state later; the managers' earlier work stays. If a command reports a
+condition with its exit code, its description says so.
 
 | command | what it does |
 |---|---|
 """
-_KEEPS_LINES = "\b"  # click's mark of a paragraph
+_KEEPS_LINES = "\b"  # click's mark of a paragraph whose lines it does not join
 
 
 def render() -> str:
@@ -59,7 +59,7 @@ def render() -> str:
 
 
 def _commands(group: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 - typer's are private
-    """Yield all commands, without groups and hidden ones, in the order of the help."""
+    """Yield all commands except groups and hidden ones, in the order of the help."""
     context = group.context_class(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -92,7 +92,7 @@ def _section(names: tuple[str, ...], command: Any) -> str:  # noqa: ANN401 - typ
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a help text; those that keep their lines are indented."""
+    """Yield the paragraphs of a help text; indent those that keep their lines."""
     for paragraph in text.strip().split("\n\n"):
         if paragraph.startswith(_KEEPS_LINES):
             yield from _indented(paragraph)

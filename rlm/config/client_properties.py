@@ -1,7 +1,7 @@
-"""Settings that are passed unchanged to the Kafka client (librdkafka).
+"""Represents the settings that `rlm` passes unchanged to the Kafka client (librdkafka).
 
-`rlm` rejects the settings that it sets itself; other values of some would make copies unsafe. Only
-`librdkafka()` reveals values whose keys suggest a secret.
+`rlm` rejects the settings that it sets itself, because other values of some of them would make
+copies unsafe. Only `librdkafka()` reveals values whose keys suggest a secret.
 """
 
 from __future__ import annotations
@@ -60,30 +60,30 @@ COMMON_KEYS = (
     "ssl.key.location",
     "ssl.key.password",
 )
-"""Common keys of the Kafka client, to suggest one of them for a misspelled key."""
+"""Common keys of the Kafka client, which `rlm` suggests for misspelled ones."""
 
 
 def is_owned(name: str) -> bool:
-    """Return whether `rlm` sets this librdkafka key itself, so that users may not."""
+    """Return whether `rlm` sets this librdkafka key itself, and so rejects it in the file."""
     return name in _OWNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProperties:
-    """Keys and values for librdkafka, without the prefix of the configuration file."""
+    """Represents librdkafka's settings, by keys without the prefix of the configuration file."""
 
     plain: Mapping[str, str] = field(default_factory=dict)
     secret: Mapping[str, SecretStr] = field(default_factory=dict)
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> ClientProperties:
-        """Separate `values` into plain ones and secrets."""
+        """Build the settings from `values`; keys that suggest a secret become secrets."""
         return cls(
             plain={name: value for name, value in values.items() if not is_secret(name)},
             secret={name: SecretStr(value) for name, value in values.items() if is_secret(name)},
         )
 
     def librdkafka(self) -> dict[str, str]:
-        """Return all settings with secrets in clear; only for the client's constructor."""
+        """Return all settings with secrets in clear. Do not log or print the result."""
         revealed = {name: value.get_secret_value() for name, value in self.secret.items()}
         return {**self.plain, **revealed}

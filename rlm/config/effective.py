@@ -1,7 +1,7 @@
 """Lists every setting with the value that applies and its origin, and masks secrets in texts.
 
-Masks the values of secret keys and all settings of plug-ins, because only a plug-in knows which of
-its own are secret.
+Masks the values of secret keys, and all settings of plug-ins: only a plug-in knows which of its
+settings are secret.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rsm.secret_keys import is_secret
 MASK = "********"
 _PLUGIN_SECRET_MIN_LENGTH = 8
 _ANYWHERE_MIN_LENGTH = 4
-"""A shorter secret may also occur in other text, so it is masked only after its key."""
+"""Shorter secrets are masked only after their keys, because other text may contain them."""
 _TEXT = Unit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveSetting:
-    """One key with its value from the file, or the default as `docs/config.md` shows it.
+    """Represents a key with its value from the file, else the default as in `docs/config.md`.
 
     `line` is 0 for a default. A duration or size is a number in the key's unit. A secret's value is
     MASK.
@@ -43,7 +43,7 @@ class EffectiveSetting:
 
     @property
     def is_default(self) -> bool:
-        """Whether the file does not have the key."""
+        """Return whether the file lacks the key."""
         return not self.line
 
     def to_json(self) -> Mapping[str, object]:
@@ -59,18 +59,18 @@ class SecretMask:
     """Replaces the secrets of a configuration in text, JSON and log lines by MASK. Immutable."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        """`secrets` are the values to mask, by their keys; see `secret_settings`."""
+        """`secrets` are the values to mask, by key, as `secret_settings` returns them."""
         self._patterns = (*_masked_anywhere(secrets.values()), *_masked_after_keys(secrets))
 
     def masked(self, content: bytes) -> bytes:
-        """Return the content without secrets."""
+        """Return the content with each secret replaced by MASK."""
         for pattern in self._patterns:
             content = pattern.sub(rb"\g<before>" + MASK.encode(), content)
         return content
 
 
 def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
-    """Return all settings of a file in the order of the reference, those of plug-ins last.
+    """Return all settings of a file in the order of `docs/config.md`, those of plug-ins last.
 
     Raises InvalidConfigError.
     """
@@ -79,7 +79,7 @@ def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
 
 
 def secret_settings(path: Path) -> Mapping[str, str]:
-    """Return a file's settings whose values no text may show, by key.
+    """Return the values of a file that no text may show, by key.
 
     Raises InvalidConfigError. Omits a plug-in's numbers and short values, such as `true`, unless
     the key suggests a secret: masking them everywhere would make other text unreadable.
@@ -122,7 +122,7 @@ def _given(
 
 
 def _plugin_keys(entries: Mapping[str, Property]) -> tuple[str, ...]:
-    """Return the keys that no section lists. Only those of plug-ins pass the loader."""
+    """Return the keys that no section lists: those of plug-ins, because others are errors."""
     known = {
         str(field.validation_alias) for each in SECTIONS for field in each.model_fields.values()
     }
@@ -144,7 +144,7 @@ def _masked_anywhere(secrets: Iterable[str]) -> Iterator[re.Pattern[bytes]]:
 def _masked_after_keys(secrets: Mapping[str, str]) -> Iterator[re.Pattern[bytes]]:
     """Yield a pattern for each short secret after its key, as in `key=value` or `"key": "value"`.
 
-    The Kafka client names its keys without a prefix.
+    The patterns omit the prefix of client keys, because the Kafka client does not use it.
     """
     for key, secret in secrets.items():
         if len(secret) < _ANYWHERE_MIN_LENGTH:

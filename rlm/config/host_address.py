@@ -10,7 +10,7 @@ _LOOPBACK_NAMES = frozenset(
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host that connects to this name or address reaches itself."""
+    """Return whether every host reaches itself at this name or address."""
     name = host.lower().removesuffix(".")
     if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # .localhost: RFC 6761
         return True
@@ -21,14 +21,14 @@ def is_loopback(host: str) -> bool:
 def is_unspecified(host: str) -> bool:
     """Return whether the host is a wildcard address.
 
-    A socket can listen on it, and no client can connect to it.
+    A socket can listen on a wildcard, but no client can connect to it.
     """
     address = _address_of(host)
     return address is not None and address.is_unspecified
 
 
 def _address_of(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the IP address, converting an IPv4-mapped IPv6 address to IPv4; None for a name."""
+    """Return the IP address, in IPv4 form if it is IPv4-mapped IPv6; None for a name."""
     try:
         address = ip_address(host.strip("[]").partition("%")[0])
     except ValueError:

@@ -1,8 +1,8 @@
-"""Rates the importance of every key, as Kafka's reference of its settings does.
+"""Rates the importance of every key, as Kafka's configuration reference does.
 
 high: most installations set the key, or a wrong value can lose data
 medium: operators tune the key to their load, hosts or network
-low: all others
+low: all other keys
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rsm.config.storage import PLUGIN_KEYS
 
 
 class Importance(Enum):
-    """How much attention a key deserves."""
+    """Represents how much attention an operator should pay to a key."""
 
     HIGH = "high"
     MEDIUM = "medium"

@@ -1,6 +1,6 @@
-"""Loads a file into the whole configuration, or raises one error with the file, line and key.
+"""Loads the configuration from a file, or raises an error with the file, line and key.
 
-An unknown key is an error: otherwise a misspelled key would silently leave the default active.
+An unknown key is an error, because a misspelled key would silently leave the default active.
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
 _REMOVE_IT = "Remove it: docs/config.md has all settings"
-_LEAST_LIKENESS = 0.6  # of difflib: a less similar key is no misspelling
+_LEAST_LIKENESS = 0.6  # difflib ratio: a less similar key is not suggested
 
 S = TypeVar("S", bound=Section)
 
 ClientCheck = Callable[[Mapping[str, str]], None]
-"""Checks the Kafka client's settings, without prefix and with secrets in clear.
+"""Checks the Kafka client's settings, given without prefix and with secrets in clear.
 
-Raises InvalidConfigError; `key` in its context is the wrong setting, if known.
+Raises InvalidConfigError; its context contains the wrong setting as `key`, if known.
 """
 
 
 def _take_any(_client: Mapping[str, str]) -> None:
-    """Accept any client settings, for callers that open no Kafka client."""
+    """Accept any client settings: some callers open no Kafka client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The configuration of all processes on a broker's host, or of a gateway without a broker."""
+    """Represents the configuration of a broker's host, or of a gateway of the whole cluster."""
 
     cluster: ClusterConfig
     host: HostConfig
@@ -95,9 +95,9 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandConfig:
-    """The configuration of a command on any host.
+    """Represents the configuration of a command on any host.
 
-    `source` is the file, or the option that replaces one. `storage` is None if no store was given.
+    `source` is the file, or the option that replaces it. `storage` is None if no store was given.
     """
 
     source: str
@@ -111,7 +111,7 @@ class CommandConfig:
     rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
-        """Return the store for commands that read it.
+        """Return the settings of the store.
 
         Raises InvalidConfigError if none was given.
         """
@@ -128,7 +128,7 @@ class CommandConfig:
 def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
     """Load the configuration of `rlm run`. Raises InvalidConfigError.
 
-    It reads only the file, except for what `check_client` reads.
+    Reads no other file, unless `check_client` does.
     """
     properties = read_properties(path)
     config = _config(properties, check_client)
@@ -138,7 +138,7 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
 
 
 def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
-    """Load the configuration of `rlm gateway`; without a broker, it has no log dirs.
+    """Load the configuration of `rlm gateway`, which may lack `log.dirs`.
 
     Raises the errors of `load_config`.
     """
@@ -150,8 +150,8 @@ def config_problems(
 ) -> tuple[InvalidConfigError, ...]:
     """Return the errors that `load_config` could raise; empty if it accepts the file.
 
-    Checks that compare settings of several sections run only if no other error was found, and the
-    first error ends them. Raises InvalidConfigError if the file cannot be read.
+    Compares parsed settings of several sections only if there is no other error, and then returns
+    only the first error. Raises InvalidConfigError if the file cannot be read.
     """
     properties = read_properties(path)
     found = [*_unknown_keys(properties), *_misplaced_keys(properties)]
@@ -167,7 +167,7 @@ def config_problems(
     if not found:
         try:
             load_config(path)
-        except InvalidConfigError as error:  # some keys contradict each other
+        except InvalidConfigError as error:  # settings that contradict each other
             found.append(error)
     return tuple(found)
 
@@ -195,7 +195,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
     )
     if config.storage.segments().manager is not None and config.gateway.chunk_cache_path:
         raise properties.invalid(
-            "the setting has no effect with a storage manager that is a plug-in",
+            "the setting has no effect, because a plug-in replaces the storage manager",
             CACHE_PATH_KEY,
             advice="Remove it",
         )
@@ -205,7 +205,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
 
 
 def _check_stream_buffer(properties: Properties, config: Config) -> None:
-    """Refuse a buffer smaller than a part of an upload, if it was set or streams need it."""
+    """Reject a buffer smaller than an upload's part, if the file sets it or topics stream."""
     buffer_bytes, part_bytes = config.offloading.stream_buffer_bytes, config.storage.part_bytes
     is_used = STREAM_BUFFER_KEY in properties.entries or config.offloading.mode == "stream"
     if is_used and buffer_bytes < part_bytes:
@@ -219,13 +219,13 @@ def _check_stream_buffer(properties: Properties, config: Config) -> None:
 
 
 def _check_rollover(properties: Properties, config: Config) -> None:
-    """Refuse a rollover time longer than a retention of the same file.
+    """Reject a rollover time longer than a retention that the same file sets.
 
-    Otherwise records could be due for removal before they are stored. A local retention of 0 does
-    not count: with it, each record is due when it is stored.
+    Otherwise retention could remove records before they are stored. A local retention of 0 does not
+    count: it removes each record from the local log only after the record is stored.
     """
     if ROLLOVER_KEY not in properties.entries:
-        return  # the default is compared with the retention of each topic
+        return  # each topic compares the default with its own retention
     rollover_ms, defaults = config.offloading.segment_rollover_ms, config.topic_defaults
     for key, limit_ms in (
         ("log.retention.ms", defaults.retention_ms),
@@ -242,12 +242,12 @@ def _check_rollover(properties: Properties, config: Config) -> None:
 
 
 def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:
-    """Load the part of `rlm run`'s file that commands need. Raises InvalidConfigError."""
+    """Load the settings of `rlm run`'s file that commands need. Raises InvalidConfigError."""
     return _command_config(read_properties(path), check_client)
 
 
 def load_storage_config(path: Path) -> StorageConfig:
-    """Load the store's part of `rlm run`'s file, which may lack the other parts.
+    """Load the store's settings from `rlm run`'s file, which may lack all others.
 
     Raises InvalidConfigError.
     """
@@ -263,8 +263,8 @@ def client_command_config(
 ) -> CommandConfig:
     """Build the configuration of a command whose command line names the cluster.
 
-    `path` has properties of the Kafka client without a prefix, as for Kafka's own tools. It may
-    also have keys of `rlm run`'s file. Raises InvalidConfigError.
+    The file at `path` contains properties of the Kafka client without a prefix, as for Kafka's own
+    tools. It may also contain keys of `rlm run`'s file. Raises InvalidConfigError.
     """
     source = "--bootstrap-server" if path is None else str(path)
     given = {} if path is None else read_properties(path).entries
@@ -314,7 +314,7 @@ def _unknown_keys(properties: Properties) -> Iterator[InvalidConfigError]:
 
 
 def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
-    """Return the key that the user probably meant, by its spelling; advice if none is similar."""
+    """Return the known key with the most similar spelling; advice if none is similar."""
     meant = [name for name in known if name != CLIENT_KEYS]
     meant += [PREFIX + name for name in COMMON_KEYS]
     nearest = difflib.get_close_matches(key, meant, n=1, cutoff=_LEAST_LIKENESS)
@@ -322,13 +322,13 @@ def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
 
 
 def _misplaced_keys(properties: Properties) -> Iterator[InvalidConfigError]:
-    """Yield errors for a cluster-wide gateway's keys that conflict with log dirs or each other."""
+    """Yield errors for whole-cluster keys that conflict with `log.dirs` or with each other."""
     given = [key for key in (_NODE_LISTENERS_KEY, NAME_TEMPLATE_KEY) if key in properties.entries]
     if given and _LOG_DIRS_KEY in properties.entries:
         yield properties.invalid(
             f"the setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}",
             given[0],
-            advice=f"Remove it, or {_LOG_DIRS_KEY}",
+            advice=f"Remove this key, or {_LOG_DIRS_KEY}",
         )
     if len(given) > 1:
         yield properties.invalid(

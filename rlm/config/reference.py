@@ -1,4 +1,4 @@
-"""Makes docs/config.md: `python -m rlm.config.reference > docs/config.md`."""
+"""Generates docs/config.md: `python -m rlm.config.reference > docs/config.md`."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from rsm.config.value_form import INT_MAX, LONG_MAX, ValueForm
 
 _HEAD = """# Configuration
 
-A Java `.properties` file in UTF-8. Every command reads the file of `--config FILE`, else the file
-that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that is not listed here is an error.
-If a key occurs twice, the last value applies. `make docs` writes this page.
+The configuration is a Java `.properties` file in UTF-8. Every command reads the file of
+`--config FILE`, else the file that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that
+is not listed here is an error. If a key occurs twice, the last value applies. `make docs` writes
+this page.
 
 The address `config.md#KEY` leads to a key. Each key has these attributes:
 
-- **type**: as in Kafka's reference. An `int` is at most 2147483647, a `long` at most
+- **type**: as in Kafka's reference. An `int` is at most 2147483647, and a `long` is at most
   9223372036854775807. A `path` is a file or a directory of this host. An `enum` is one of the
-  values of its range, a `class` is `package.module:Class`. The parts of a `list` are
+  values of its range. A `class` is `package.module:Class`. The parts of a `list` are
   comma-separated.
 - **unit**: the unit of a plain number. Settings in ms or seconds also accept a duration: `7d`,
   `12h`, `30m`, `90s`, `500ms`. Settings in bytes or bytes per second also accept a size: `50GiB`
   (powers of 1024) or `64MB` (powers of 1000). -1 and -2 have no unit. Values of `client.*` go to
-  the Kafka client, which knows no units.
+  the Kafka client, which accepts no units.
 - **range**: the permitted numbers or values.
 - **restart**: whether a change needs a restart of `rlm run` or `rlm gateway` as a whole. They read
   the file when they start. A process that the supervisor restarts after a failure reads the file
   again, too. Commands read it each time.
-- **importance**: `high` if most installations set the key, or if a wrong value can lose data.
-  `medium` if operators tune it to their load, hosts or network. All others are `low`.
+- **importance**: `high` if most installations set the key, or if a wrong value can lose data;
+  `medium` if operators tune the key to their load, hosts or network; otherwise `low`.
 
 On SIGHUP, all processes of `rlm run` or `rlm gateway` read `logging.level` again. The gateway and
 the manager's HTTP API read their PEM files again whenever these change. Adding or removing the key
@@ -60,7 +61,7 @@ _RESTARTS = {
     ),
     REST_TRUSTSTORE_KEY: "no: only commands read it",
 }
-"""Whether a change needs a restart, by key. Changes of all other keys do."""
+"""Whether a change of a key needs a restart. Changes of all other keys do."""
 
 
 def render() -> str:
@@ -106,12 +107,12 @@ def _render_key(name: str, field: FieldInfo) -> str:
 
 
 def _anchor(key: str) -> str:
-    """Return the key; without its last part if that is a name to fill in."""
+    """Return the key, without a last part in angle brackets."""
     return key.partition(".<")[0]
 
 
 def default_text(field: FieldInfo) -> str:
-    """Return a field's default for people, without its unit."""
+    """Return a field's default in a form for people, without its unit."""
     return _default_name(field) or _value_text(field.default)
 
 
@@ -149,7 +150,7 @@ def _text(value: object) -> str:
 
 
 def _range(form: ValueForm) -> str:
-    """Return the permitted values, or the least and the greatest number; empty without a range."""
+    """Return the permitted values or the range of numbers; empty if there is neither."""
     if form.choices:
         return ", ".join(f"`{each}`" for each in form.choices)
     if form.least is None:

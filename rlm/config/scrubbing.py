@@ -1,4 +1,4 @@
-"""The settings of the scrub, which finds damaged objects before readers do."""
+"""Defines the settings of the scrub, which finds damaged objects before readers do."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ class ScrubbingConfig(Section):
     interval_ms: DurationMs = Field(
         default=86_400_000,
         validation_alias="remote.scrub.interval.ms",
-        description="How often the manager asks the store for length and checksum of each object "
-        "of the partitions that its broker leads. 0: no scrub. Lower: a lost object is found "
-        "earlier, with more requests. After a start, the first pass begins after this time or 10 "
-        "minutes, whichever is shorter.",
+        description="How often the manager asks the store for the length and checksum of each "
+        "object of the partitions that its broker leads. 0: no scrub. Lower: the scrub finds a "
+        "lost object earlier, and sends more requests. After a start, the first pass begins after "
+        "this time or 10 minutes, whichever is shorter.",
     )
     looks_for_stored: bool = Field(
         default=True,
         validation_alias="remote.store.presence.check",
-        description="Whether the manager stops its work on a wrong or unmounted store, that is, if "
-        "it finds none of the recorded objects that it looks for. It is then not ready, and "
-        "copies, trims and deletes nothing. **Data loss:** set `false` only if all objects are "
-        "really lost, and only until the brokers' data is copied again.",
+        description="**Data loss:** with `false`, a wrong or unmounted store does not stop trims "
+        "of records that only the right store has. Whether the manager stops its work if the store "
+        "has none of the recorded objects that it looks for. The manager is then not ready, and "
+        "does not copy, trim or delete. Set `false` only if all objects are lost, and only until "
+        "the brokers' data is copied again.",
     )
     segments_per_second: Count = Field(
         default=10,
         validation_alias="remote.scrub.max.segments.per.second",
         description="Maximum number of segments that the scrub checks in a second. Higher: more "
-        "requests to the store. With too low a value, a pass takes longer than "
+        "requests to the store. If the value is too low, a pass takes longer than "
         "`remote.scrub.interval.ms`.",
     )
     read_percent_per_day: _Percent = Field(
         default=1,
         validation_alias="remote.scrub.read.percent.per.day",
         description="Percentage of the stored segments that the scrub reads each day to compute "
-        "their checksums. 1 reads everything once in 100 days. 0 reads nothing: changed bytes are "
-        "then found only where the store keeps checksums. Reading everything takes more days if a "
-        "pass takes longer than `remote.scrub.interval.ms`.",
+        "their checksums. 1 reads each segment once in 100 days. 0 reads nothing: the scrub then "
+        "finds changed bytes only if the store keeps checksums. If a pass takes longer than "
+        "`remote.scrub.interval.ms`, reading all segments takes more days.",
     )
     read_bytes_per_second: _Rate = Field(
         default=10_485_760,
         validation_alias="remote.scrub.read.max.bytes.per.second",
         description="Maximum bytes per second that the scrub and the check of damaged objects "
-        "together read from the store. Lower: less traffic. Higher: damaged objects are found "
-        "earlier.",
+        "together read from the store. Lower: less traffic. Higher: the manager finds damaged "
+        "objects earlier.",
     )

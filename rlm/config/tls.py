@@ -1,6 +1,6 @@
-"""The settings of TLS: at the gateway, towards clients and broker, and at the managers' HTTP API.
+"""Defines the TLS settings of the gateway and of the managers' HTTP API.
 
-Names and values are Kafka's, with stores of the type PEM. rlm.gateway.listener.tls and
+Names and values follow Kafka's; the only store type is PEM. rlm.gateway.listener.tls and
 rlm.tls.http_tls read and check the files.
 """
 
@@ -29,14 +29,14 @@ REST_TRUSTSTORE_KEY = "rest.ssl.truststore.location"
 
 
 class ListenerProtocol(Enum):
-    """The protocol between clients and a gateway; SASL, if any, is between client and broker."""
+    """Represents the protocol between clients and a gateway. SASL is between client and broker."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
 
 
 class ClientAuth(Enum):
-    """Whether clients must show certificates, as in Kafka's `ssl.client.auth`."""
+    """Represents whether clients must present certificates, as Kafka's `ssl.client.auth` does."""
 
     NONE = "none"
     REQUESTED = "requested"
@@ -69,13 +69,13 @@ class GatewayTlsConfig(Section):
     truststore: File | None = Field(
         default=None,
         validation_alias=TRUSTSTORE_KEY,
-        description="PEM file with the certificates that sign clients' certificates.",
+        description="PEM file with the CA certificates that sign clients' certificates.",
     )
     client_auth: ClientAuth = Field(
         default=ClientAuth.NONE,
         validation_alias=CLIENT_AUTH_KEY,
         description="Whether clients must present certificates, as in Kafka's `ssl.client.auth`. "
-        "The gateway checks them; the broker does not see them.",
+        "Only the gateway checks them: the broker does not see them.",
     )
     enabled_protocols: TlsVersions = Field(
         default=("TLSv1.2", "TLSv1.3"),
@@ -92,17 +92,17 @@ class GatewayTlsConfig(Section):
     name_template: ServerNameTemplate | None = Field(
         default=None,
         validation_alias=NAME_TEMPLATE_KEY,
-        description="Only without `log.dirs`, and with TLS: the host name that clients receive for "
-        "each broker, with `{node}` for its node id, such as `broker-{node}.kafka.example.com`. "
-        "All names lead to `gateway.listener`; no further ports are needed.",
+        description="Host name that clients receive for each broker, with `{node}` in place of its "
+        "node id, such as `broker-{node}.kafka.example.com`. Needs TLS, and only applies if "
+        "`log.dirs` is not set. All names lead to `gateway.listener`; no further ports are needed.",
     )
     upstream_keystore: File | None = Field(
         default=None,
         validation_alias=UPSTREAM_KEYSTORE_KEY,
-        description="PEM file with the private key and certificate chain that the gateway "
-        "presents to the broker for clients' connections. **Shared identity:** on a listener "
-        "without SASL, every client is then this principal. The gateway never presents the "
-        "certificate of `client.*` for clients.",
+        description="**Shared identity:** on a listener without SASL, the broker sees every client "
+        "as the principal of this certificate. PEM file with the private key and certificate chain "
+        "that the gateway presents to the broker for clients' connections. For these, the gateway "
+        "never presents the certificate of `client.*`.",
     )
     upstream_key_password: SecretStr | None = Field(
         default=None,
@@ -113,42 +113,44 @@ class GatewayTlsConfig(Section):
 
     @property
     def is_on(self) -> bool:
-        """Whether clients use TLS."""
+        """Return whether clients use TLS."""
         return self.protocol is ListenerProtocol.SSL
 
     @property
     def revealed_key_password(self) -> str | None:
-        """The password in clear; only for opening the key."""
+        """Return the password in clear. Use it only to open the key."""
         return _revealed(self.key_password)
 
     @property
     def revealed_upstream_key_password(self) -> str | None:
-        """The password in clear; only for opening the key."""
+        """Return the password in clear. Use it only to open the key."""
         return _revealed(self.upstream_key_password)
 
     @field_validator("client_auth")
     @classmethod
     def _check_client_auth(cls, value: ClientAuth, info: ValidationInfo) -> ClientAuth:
         if value is not ClientAuth.NONE and info.data.get("truststore") is None:
-            raise ValueError(f"{TRUSTSTORE_KEY} as well")
+            raise ValueError(f"none, or a value for {TRUSTSTORE_KEY}")
         return value
 
     @field_validator("protocol")
     @classmethod
     def _check_protocol(cls, value: ListenerProtocol, info: ValidationInfo) -> ListenerProtocol:
-        """Reject settings that would be less secure than they look."""
+        """Reject SSL without a key store, and plain text with settings of TLS."""
         has_keystore = info.data.get("keystore") is not None
         if value is ListenerProtocol.SSL and not has_keystore:
-            raise ValueError(f"{KEYSTORE_KEY} as well")
+            raise ValueError(f"PLAINTEXT, or a value for {KEYSTORE_KEY}")
         if value is ListenerProtocol.PLAINTEXT and (has_keystore or info.data.get("truststore")):
-            raise ValueError("SSL, because gateway.ssl settings are given")
+            raise ValueError("SSL, because keys of gateway.ssl.* are set")
         return value
 
     @field_validator("name_template")
     @classmethod
     def _check_name_template(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("protocol") is not ListenerProtocol.SSL:
-            raise ValueError(f"{PROTOCOL_KEY}=SSL as well: clients send host names only in TLS")
+            raise ValueError(
+                f"no value unless {PROTOCOL_KEY}=SSL: clients send host names only in TLS"
+            )
         return value
 
 
@@ -162,8 +164,8 @@ class RestTlsConfig(Section):
     keystore: File | None = Field(
         default=None,
         validation_alias=REST_KEYSTORE_KEY,
-        description="PEM file with a private key and its certificate chain. With it, the "
-        "manager's HTTP API uses HTTPS only. The certificate must name the registered address.",
+        description="PEM file with a private key and its certificate chain. If this key is set, "
+        "the manager's HTTP API uses HTTPS only. The certificate must name the registered address.",
     )
     key_password: SecretStr | None = Field(
         default=None,
@@ -173,23 +175,23 @@ class RestTlsConfig(Section):
     truststore: File | None = Field(
         default=None,
         validation_alias=REST_TRUSTSTORE_KEY,
-        description="PEM file with the certificates that sign managers' certificates, for "
-        "commands. Without it, commands trust the certificates that the system trusts.",
+        description="PEM file with the CA certificates that sign managers' certificates; only "
+        "commands read it. Without this key, commands use the system's CA certificates.",
     )
 
     @property
     def is_on(self) -> bool:
-        """Whether the manager's API uses HTTPS."""
+        """Return whether the manager's API uses HTTPS."""
         return self.keystore is not None
 
     @property
     def revealed_key_password(self) -> str | None:
-        """The password in clear; only for opening the key."""
+        """Return the password in clear. Use it only to open the key."""
         return None if self.key_password is None else self.key_password.get_secret_value()
 
     @field_validator("key_password")
     @classmethod
     def _check_key_password(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if value is not None and info.data.get("keystore") is None:
-            raise ValueError(f"{REST_KEYSTORE_KEY} as well")
+            raise ValueError(f"no value unless {REST_KEYSTORE_KEY} is set")
         return value

@@ -1,7 +1,7 @@
-"""The types of configuration values beyond numbers and plain text, and their grammar.
+"""Defines the types of configuration values other than numbers and plain text.
 
-Each parser takes the text from the file and raises ValueError with the expected form, as pydantic
-requires.
+Each parser converts the text from the file. It raises ValueError with the expected form, as
+pydantic requires.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from rsm.config.values import TOPIC_NAME_RULE, is_topic_name, split_list
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
-UNLIMITED_BYTES_PER_SECOND = 2**63 - 1  # Kafka's default of its quotas (KIP-956)
+UNLIMITED_BYTES_PER_SECOND = 2**63 - 1  # Kafka's default for its quotas (KIP-956)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPort:
-    """A host name or address and a TCP port; at port 0 the system chooses one (listeners only)."""
+    """Represents a host and a TCP port. For port 0, a listener gets a port from the system."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether each host reaches itself at this address."""
+        """Return whether every host reaches itself at this address."""
         return is_loopback(self.host)
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether the host is a wildcard address, to which no client can connect."""
+        """Return whether the host is a wildcard, to which no client can connect."""
         return is_unspecified(self.host)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ def _parse_tls_versions(value: object) -> object:
 def _check_name_template(value: str) -> str:
     name = value.replace("{node}", "0")
     if value.count("{node}") != 1 or _HOST_NAME.fullmatch(name) is None:
-        raise ValueError("a host name with {node} in it once")
+        raise ValueError("a host name that contains {node} once")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Represents the records of a canary topic, and what a write and a read of them returned. Pure."""
+"""Represents the records of a canary topic, and the results of writing and reading them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryRecord:
-    """Represents a record of a canary topic; no two are equal."""
+    """Represents a record of a canary topic. Its value is unique in the topic."""
 
     partition: int
     value: bytes
@@ -17,7 +17,10 @@ class CanaryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryWritten:
-    """Represents acknowledged records by position; `problem` describes the others, if any."""
+    """Represents the values of acknowledged records, by partition and offset.
+
+    `problem` names the partitions without an acknowledged record, and why; else it is empty.
+    """
 
     positions: Mapping[tuple[int, int], bytes]
     problem: str
@@ -25,9 +28,9 @@ class CanaryWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryRead:
-    """Represents records by partition and offset, and the server's earliest offsets.
+    """Represents the values of records by partition and offset, and each earliest offset.
 
-    `problem` says why the read ended early and which addresses the server gives; else it is empty.
+    `problem` says why the read ended early, and which brokers the server listed; else it is empty.
     """
 
     found: Mapping[tuple[int, int], bytes]

@@ -1,4 +1,4 @@
-"""Represents one partition's local log: its files, what can be copied, and positions. Pure."""
+"""Represents one partition's local log: its files, copyable ranges, and positions. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledSegment:
-    """Represents a rolled file, or the rest of it from an offset on.
+    """Represents a rolled segment file, or the rest of the file from an offset.
 
-    `offsets` end at the next file's base. The rest of a file is read in whole batches, from the one
-    that contains its start. Size and times are the file's. `max_timestamp_ms` is Kafka's
-    LogSegment.largestTimestamp: the file's time if no record has a timestamp. `rolled_ms` is when
-    the broker rolled the file, by this host's clock.
+    `offsets` ends at the base offset of the next file. The rest of a file is read in whole batches,
+    from the one that contains its start. `size_bytes` and the times are those of the whole file.
+    `max_timestamp_ms` is Kafka's LogSegment.largestTimestamp: the file's modification time if no
+    record has a timestamp. `rolled_ms` is when the broker rolled the file, by this host's clock.
     """
 
     file_base_offset: int
@@ -29,7 +29,7 @@ class RolledSegment:
         return self.offsets.start_offset == self.file_base_offset
 
     def rest(self, start_offset: int) -> RolledSegment:
-        """Return the segment from an offset on."""
+        """Return the rest of the segment from `start_offset`."""
         return replace(self, offsets=replace(self.offsets, start_offset=start_offset))
 
 
@@ -37,8 +37,8 @@ class RolledSegment:
 class CommittedTail:
     """Represents committed records of the active segment's file, which the broker still writes.
 
-    `offsets` are the requested ones; they end below what may still change. The tail is read in
-    whole batches. `size_bytes` is the size of the file, which may have grown since.
+    `offsets` is the requested range. Records below its end cannot change. The tail is read in whole
+    batches. `size_bytes` is the size of the file, which may have grown since.
     """
 
     file_base_offset: int
@@ -52,10 +52,10 @@ class CommittedTail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPosition:
-    """Represents where a reader of a log continues: at an offset.
+    """Represents the offset at which a reader of a log continues.
 
-    In the file at `file_base_offset`, the offset's batch begins at `position`, after `entry_id`
-    batches. With -1 for the file, the reader searches for the offset.
+    In the file of `file_base_offset`, the offset's batch begins at `position`, after `entry_id`
+    batches. If `file_base_offset` is -1, the reader searches for the offset.
     """
 
     offset: int
@@ -70,11 +70,11 @@ LocalSegment = RolledSegment | CommittedTail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLog:
-    """Represents a partition's log directory in one listing.
+    """Represents a partition's log directory, as one listing shows it.
 
-    `rolled` ascend and adjoin. The active segment begins at `active_base_offset`, has
-    `active_size_bytes`, and was last written at `active_written_ms`. `checkpoint` is the
-    leader-epoch checkpoint; it may contain stale entries but lacks none.
+    The `rolled` segments are ascending and adjacent. The active segment begins at
+    `active_base_offset`, has `active_size_bytes`, and was last written at `active_written_ms`.
+    `checkpoint` is the leader-epoch checkpoint. It may contain stale entries, but lacks none.
     """
 
     rolled: tuple[RolledSegment, ...]

@@ -1,4 +1,4 @@
-"""Represents the offsets of one partition, as its leader has them. Pure."""
+"""Represents the offsets of one partition, as its leader reports them. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionOffsets:
-    """Represents three ends of a log, fetched in this order, so that each is ≤ the next."""
+    """Represents three offsets of a log, fetched in this order, so that each is ≤ the next."""
 
     log_start_offset: int
     last_stable_offset: int
@@ -15,5 +15,5 @@ class PartitionOffsets:
 
     @property
     def committed_end_offset(self) -> int:
-        """Return the end of what may be stored: later records may be truncated or aborted."""
+        """Return the end of the storable records. Later ones may be truncated or aborted."""
         return min(self.high_watermark, self.last_stable_offset)

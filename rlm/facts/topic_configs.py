@@ -1,6 +1,6 @@
-"""Represents the settings of a topic that affect its data, as one broker has them. Pure.
+"""Represents the settings of a topic that affect its data, as one broker reports them. Pure.
 
-Source: KIP-133, KIP-226 (where a value comes from).
+Source: KIP-133, and KIP-226 for the source of a value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MESSAGE_FORMAT_VERSION = "message.format.version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
-    """Represents an effective setting; `is_override` if the topic sets it, not a default."""
+    """Represents an effective setting. `is_override`: the topic sets it, so no default applies."""
 
     value: str
     is_override: bool
@@ -37,7 +37,7 @@ class TopicConfigs:
     entries: Mapping[str, ConfigValue]
 
     def override(self, key: str) -> str | None:
-        """Return the topic's own value; None if it has none, even if a default applies."""
+        """Return the topic's own value; None if the topic does not set the key."""
         entry = self.entries.get(key)
         return entry.value if entry is not None and entry.is_override else None
 
@@ -60,18 +60,18 @@ class TopicConfigs:
 
     @property
     def remote_storage_enable(self) -> bool:
-        """Return whether the topic has Kafka's own tiering; false if the broker has none."""
+        """Return whether the topic uses Kafka's own tiered storage."""
         entry = self.entries.get(REMOTE_STORAGE_ENABLE)
         return entry is not None and entry.value.lower() == "true"
 
     @property
     def max_message_bytes(self) -> int | None:
-        """Return the greatest size of a batch; None if the broker does not report it."""
+        """Return the maximum size of a batch; None if the broker does not report it."""
         return self._number(MAX_MESSAGE_BYTES) if MAX_MESSAGE_BYTES in self.entries else None
 
     @property
     def message_format_version(self) -> str | None:
-        """Return the version of new batches, such as 0.10.2-IV0; None if brokers lack the key."""
+        """Return the version, such as 0.10.2-IV0; None if the broker does not report it."""
         entry = self.entries.get(MESSAGE_FORMAT_VERSION)
         return None if entry is None else entry.value
 
@@ -81,5 +81,5 @@ class TopicConfigs:
             return int("" if entry is None else entry.value)
         except ValueError as error:
             raise CorruptError(
-                "the broker's value is missing or not a number", topic=self.topic, key=key
+                "the setting is invalid: the broker reports no number", topic=self.topic, key=key
             ) from error

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class MetricUnit(StrEnum):
-    """The unit of a metric's value. COUNT counts the things that the meaning names."""
+    """Represents the unit of a metric's value. COUNT counts the things that the meaning names."""
 
     COUNT = "count"
     BYTES = "bytes"
@@ -20,6 +20,9 @@ class MetricUnit(StrEnum):
     RATIO = "ratio"
     FLAG = "0 or 1"
     OFFSET = "offset"
+
+
+_IN_A_LINE_COUNT = 3  # explained values of a label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +39,13 @@ class MetricLabel:
 
     def __post_init__(self) -> None:
         if bool(self.values) == bool(self.rule):
-            raise ValueError(f"the label {self.name} needs either values or a rule")
+            raise ValueError(f"the label {self.name} is invalid: give it either values or a rule")
 
     def __str__(self) -> str:
-        """Return the name with all values, or with the rule, in Markdown."""
+        """Return the name with all values, or with the rule, in Markdown for a table's cell."""
+        if len([text for text in self.values.values() if text]) > _IN_A_LINE_COUNT:
+            items = (f"<br>• `{value}`: {text}" for value, text in self.values.items())
+            return f"`{self.name}`:{''.join(items)}"
         values = (f"`{value}`" + (text and f" ({text})") for value, text in self.values.items())
         return f"`{self.name}`: {self.rule or ', '.join(values)}"
 
@@ -67,7 +73,7 @@ class MetricDescription:
 
 
 class DescribedMetrics:
-    """Represents metrics that a subclass registers in its `__init__`, each once."""
+    """Represents the metrics of a subclass, which registers each of them once in `__init__`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
@@ -113,12 +119,12 @@ class DescribedMetrics:
 
 
 def one_of(name: str, *values: str) -> MetricLabel:
-    """Return a label whose values need no explanation."""
+    """Return a label whose values explain themselves."""
     return MetricLabel(name=name, values=dict.fromkeys(values, ""))
 
 
 def explained(name: str, **values: str) -> MetricLabel:
-    """Return a label whose values have meanings."""
+    """Return a label with its values and their meanings."""
     return MetricLabel(name=name, values=values)
 
 

@@ -1,7 +1,7 @@
 """Defines the labels of rlm.metrics.metrics, with the values that each can have.
 
-The lists repeat values that other packages define, because those packages import the metrics. Tests
-compare the lists with the packages.
+The lists repeat values that other packages define, because those packages import this module. Tests
+compare the lists with those values.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ BY_PARTITION = (TOPIC, PARTITION)
 ERROR_CLASS = any_of("error", "the class of the error")
 FAILING_CAUSE = any_of(
     "cause",
-    "the message of the system or of the error, for example `no space left on device`; causes "
-    "beyond the first ten are `other causes`",
+    "the message of the operating system or of the error, for example `no space left on device`; "
+    "causes after the ten most frequent are `other causes`",
 )
 STORE_OPERATION = one_of(
     "operation",
@@ -25,26 +25,26 @@ STORE_OPERATION = one_of(
     "check_access",
 )
 STORE_REQUEST = any_of(
-    "operation", "for S3 its operation, for example `put_object`; for other stores the HTTP method"
+    "operation", "the S3 operation, for example `put_object`; for other stores the HTTP method"
 )
 STORE_RESULT = any_of("result", "`ok`, or the class of the error")
 PLUGIN = (
     any_of("class", "the plug-in, as `package.module:Class`"),
     any_of("method", "the called method"),
 )
-CHECKED_STORE = one_of("task", "store")
+CHECKED_STORE = explained("task", store="always this value")
 DISK_CACHE_RESULT = explained(
     "result",
-    hit="",
-    miss="",
+    hit="the chunk was on disk",
+    miss="it was not on disk",
     corrupt="a cached chunk failed its checksum",
     disk_failed="the disk refused a request",
 )
 DROP_REASON = explained(
     "reason",
-    partition_deleted="",
-    segment_deleted="",
-    below_log_start="",
+    partition_deleted="its partition is deleted",
+    segment_deleted="its deletion has started",
+    below_log_start="it ends below the log start",
     unknown="the metadata does not know the segment",
 )
 GAP_REASON = explained(
@@ -55,31 +55,53 @@ GAP_REASON = explained(
 )
 ANOMALY_KIND = explained(
     "kind",
-    missing="",
-    corrupt="",
-    loss_accepted="an operator gave it up",
+    missing="the store does not have the object",
+    corrupt="the object's length or content is wrong",
+    loss_accepted="an operator gave up the object",
 )
 REMOVAL = explained(
     "removal",
-    waiting="for `remote.topic.deletion.grace.ms`",
-    deleting="exported by the one manager that deletes, until no segment is left",
-    paused="by `rlm pause`",
+    waiting="until `remote.topic.deletion.grace.ms` has passed",
+    deleting="only the manager that deletes exports this value, until no segment is left",
+    paused="`rlm pause` stops the deletion",
 )
-TASK = one_of(
+TASK = explained(
     "task",
-    *("cycle", "store", "removal", "anomalies", "scrub", "streams", "originals", "policies"),
-    *("access", "heartbeat", "facts", "caches"),
-    *("overdue_connections", "stray_connections", "refused_connections"),
+    cycle="the manager's cycle",
+    store="checking the store",
+    removal="removing the data of deleted topics",
+    anomalies="checking or reporting damaged objects",
+    scrub="the scrub",
+    streams="watching streamed partitions",
+    originals="writing the originals to the store",
+    policies="inheriting from policy levels",
+    access="checking the process's addresses",
+    heartbeat="writing the registration",
+    facts="refreshing topics and brokers",
+    caches="removing unreadable segments from caches",
+    overdue_connections="closing idle or slow connections",
+    stray_connections="closing stray connections",
+    refused_connections="closing connections while the gateway's address is unusable",
 )
 DISK = any_of("disk", "a directory of `log.dirs` on the disk")
 SCRUB_CHECK = explained("check", stat="length and the store's checksum", read="all bytes")
-REFUSAL = one_of(
+REFUSAL = explained(
     "reason",
-    *("unsigned", "malformed", "body_too_large", "no_secret", "unknown_secret", "wrong_target"),
-    *("wrong_signature", "outside_window", "replayed", "busy"),
+    unsigned="the request has no signature",
+    malformed="the signature cannot be read",
+    body_too_large="the request is too large",
+    no_secret="the manager has not read the cluster's secret yet",  # noqa: S106 - a reason
+    unknown_secret="the manager does not accept the secret",  # noqa: S106 - a reason
+    wrong_target="the request is for another process, or for one before a restart",
+    wrong_signature="the signature does not match the request",
+    outside_window="the time of the request is too old or in the future",
+    replayed="the manager has received the request before",
+    busy="too many signed requests arrived in the last few minutes",
 )
-TLS_SIDE = one_of("side", "client", "broker")
-TLS_RESULT = explained("result", ok="", failed="the gateway keeps the previous certificate")
+TLS_SIDE = explained("side", client="connections from clients", broker="connections to brokers")
+TLS_RESULT = explained(
+    "result", ok="the gateway uses the new files", failed="the gateway keeps the previous files"
+)
 _OF_THE_LOG = ("unsupported_topic", "lineage_conflict", "older_than_epochs")
 _OF_THE_OWNER = ("not_owner", "newer_record", "policy_not_active", "paused")
 COPY_BLOCKED = one_of(
@@ -98,4 +120,10 @@ TRIM_BLOCKED = one_of(
     *("within_deletion_lag", "gateway_behind", "anomalies_at_limit", "anomaly"),
     *("share_group", "share_groups_unknown", "share_groups_hidden"),
 )
-EXPIRY_BLOCKED = one_of("reason", "paused", "share_per_cycle", "read_lease", "gateway_behind")
+EXPIRY_BLOCKED = explained(
+    "reason",
+    paused="`rlm pause` stops it",
+    share_per_cycle="the rest expires later",
+    read_lease="a job reads it",
+    gateway_behind="a live gateway has not read the metadata yet",
+)

@@ -1,4 +1,4 @@
-"""Represents a metric that is read from its sources at each scrape."""
+"""Defines metrics whose values are read from their sources at each scrape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from rlm.metrics.description import MetricDescription, MetricLabel, MetricUnit
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Pairs of label values and sample value."""
+"""The label values of each sample, and its value."""
 
 _SourcesT = TypeVar("_SourcesT")
 
@@ -29,7 +29,7 @@ class Measure(Generic[_SourcesT]):
 
     @property
     def description(self) -> MetricDescription:
-        """Return its description, with the exported name."""
+        """Return the description of the metric, with the exported name."""
         return MetricDescription(
             name=f"{self.name}_total" if self.kind == "counter" else self.name,
             kind=self.kind,

@@ -1,6 +1,6 @@
 """Defines the metrics that managers and gateways register: meanings, names and labels.
 
-If Kafka measures the same, the name is Kafka's in Prometheus spelling; other names begin with
+If Kafka has the same metric, the name is Kafka's in Prometheus spelling. Other names begin with
 `rlm_`. rlm.metrics.storage measures the store, rlm.metrics.metadata the metadata cache, and
 rlm.gateway.app.metrics a gateway's clients. No registry is global: the program that composes a
 process passes one in.
@@ -20,7 +20,7 @@ from rlm.metrics.storage import StorageMetrics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptCounters:
-    """Represents the counters of one kind of attempts to write segments, each by topic."""
+    """Represents the counters of one kind of attempt to write segments, by topic."""
 
     requests: Counter
     bytes: Counter
@@ -28,7 +28,7 @@ class AttemptCounters:
 
 
 class Metrics(StorageMetrics):
-    """Represents these metrics of one process. Thread-safe, including `forget_partition`."""
+    """Represents these metrics of one process. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Register every metric with `registry`. Raises ValueError if it already has them."""
@@ -69,15 +69,15 @@ class Metrics(StorageMetrics):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
 
     def set_copy_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
-        """Record why rolled segments of a partition are not copied now; None if unblocked."""
+        """Record why a partition's segments are not copied now; None if nothing blocks copies."""
         self._set_blocked(self.copy_blocked, (topic, str(partition)), reason)
 
     def set_trim_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
-        """Record why a partition is not trimmed now; None if unblocked."""
+        """Record why a partition is not trimmed now; None if nothing blocks the trim."""
         self._set_blocked(self.trim_blocked, (topic, str(partition)), reason)
 
     def set_expiry_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
-        """Record why data past its retention does not expire; None if unblocked."""
+        """Record why data past its retention does not expire; None if nothing blocks it."""
         self._set_blocked(self.expiry_blocked, (topic, str(partition)), reason)
 
     def _set_blocked(self, gauge: Gauge, subject: tuple[str, str], reason: str | None) -> None:
@@ -94,14 +94,15 @@ class Metrics(StorageMetrics):
         self.remote_copy_throttle_time = self._counter(
             "kafka_server_remote_copy_throttle_time_ms",
             MetricUnit.MILLISECONDS,
-            "Milliseconds that copies waited for the rate limit "
+            "Time that copies waited for the rate limit "
             "remote.log.manager.copy.max.bytes.per.second.",
             (),
         )
         self.copies_written_off = self._counter(
             "rlm_copies_written_off",
             MetricUnit.COUNT,
-            "Copy attempts that passed their deadline without returning and were given up.",
+            "Attempts to copy, stream or merge segments that the manager gave up because they hung "
+            "past their deadline.",
             labels.BY_TOPIC,
         )
         self.remote_copy_lag_bytes = self._gauge(
@@ -119,25 +120,26 @@ class Metrics(StorageMetrics):
         self.oldest_copy_age_seconds = self._gauge(
             "rlm_oldest_copy_age_seconds",
             MetricUnit.SECONDS,
-            "Age of the oldest copy in flight, in seconds; 0 if there is none.",
+            "Age of the oldest running copy of a rolled segment; 0 if there is none.",
             (),
         )
         self.copy_failing_partitions = self._gauge(
             "rlm_copy_failing_partitions",
             MetricUnit.COUNT,
-            "Partitions whose last two or more attempts to copy failed.",
+            "Led partitions whose copies failed at least twice in a row.",
             (labels.FAILING_CAUSE,),
         )
         self.copies_hanging = self._gauge(
             "rlm_copies_hanging",
             MetricUnit.COUNT,
-            "Copy attempts that were given up and have not returned; each still occupies a thread.",
+            "Attempts to copy, stream or merge segments that were given up and have not returned. "
+            "Each still occupies a thread.",
             (),
         )
         self.streams_open = self._gauge(
             "rlm_streams_open",
             MetricUnit.COUNT,
-            "Open segments of streamed partitions; each uses memory for a part of an upload.",
+            "Open segments of streamed partitions; each uses memory for one part of an upload.",
             (),
         )
         self.copy_concurrency = self._gauge(
@@ -151,12 +153,12 @@ class Metrics(StorageMetrics):
         self.copies = self._attempts(
             "kafka_server_remote_copy",
             "copy a segment",
-            written="Bytes of segments in successful copies.",
+            written="Bytes of segments that copies and streams stored, counted when they finish.",
         )
         self.streams = self._attempts(
             "rlm_stream",
             "stream a segment",
-            written="Bytes of segments in successful streams; the bytes of copies include them.",
+            written="Bytes of segments that streams stored. The bytes of copies include them.",
         )
         self.stream_reused_bytes = self._counter(
             "rlm_stream_reused_bytes",
@@ -173,7 +175,7 @@ class Metrics(StorageMetrics):
         self.merged_segments = self._counter(
             "rlm_stream_merged_segments",
             MetricUnit.COUNT,
-            "Small streamed segments that successful merges replace.",
+            "Small streamed segments that merges replaced; counted when the merge ends.",
             labels.BY_TOPIC,
         )
         self.merge_waiting_bytes = self._gauge(
@@ -221,14 +223,14 @@ class Metrics(StorageMetrics):
         self.dead_letters = self._counter(
             "rlm_dead_letters",
             MetricUnit.COUNT,
-            "Segments for which the manager wrote a dead letter.",
+            "Segments whose deletion the manager gave up; it wrote a dead letter for each.",
             labels.BY_TOPIC,
         )
 
         self.deleted_topics = self._gauge(
             "rlm_deleted_topics",
             MetricUnit.COUNT,
-            "Deleted tiered topics of this name whose stored data is not deleted yet.",
+            "Deleted tiered topics with this name whose stored data is not deleted yet.",
             (labels.TOPIC, labels.REMOVAL),
         )
 
@@ -242,7 +244,7 @@ class Metrics(StorageMetrics):
         self.remote_overlap_bytes = self._gauge(
             "rlm_remote_overlap_bytes",
             MetricUnit.BYTES,
-            "Bytes of finished segments beyond `kafka_server_remote_log_size_bytes`.",
+            "Bytes of finished segments that `kafka_server_remote_log_size_bytes` does not count.",
             labels.BY_PARTITION,
         )
         self.remote_log_metadata_count = self._gauge(
@@ -260,7 +262,7 @@ class Metrics(StorageMetrics):
         self.object_anomalies = self._gauge(
             "rlm_stored_object_anomalies",
             MetricUnit.COUNT,
-            "Objects of finished segments that are recorded as damaged or given up.",
+            "Objects of finished segments with a recorded anomaly.",
             (*labels.BY_PARTITION, labels.ANOMALY_KIND),
         )
         self.local_trimmed_bytes = self._counter(
@@ -272,7 +274,7 @@ class Metrics(StorageMetrics):
         self.broker_retention_limited = self._counter(
             "rlm_broker_retention_limited",
             MetricUnit.COUNT,
-            "Times that the manager found a tiered topic with a broker retention other than -1.",
+            "Times that the manager found a broker retention that deletes data of a tiered topic.",
             labels.BY_TOPIC,
         )
 
@@ -280,19 +282,19 @@ class Metrics(StorageMetrics):
         self.copy_blocked = self._gauge(
             "rlm_copy_blocked",
             MetricUnit.FLAG,
-            "1 while rolled segments of a partition are not copied.",
+            "1 while a rule blocks copies of a partition. docs/operations.md explains each reason.",
             (*labels.BY_PARTITION, labels.COPY_BLOCKED),
         )
         self.trim_blocked = self._gauge(
             "rlm_trim_blocked",
             MetricUnit.FLAG,
-            "1 while the local log of a partition is not trimmed.",
+            "1 while a rule blocks trims of a partition. docs/operations.md explains each reason.",
             (*labels.BY_PARTITION, labels.TRIM_BLOCKED),
         )
         self.expiry_blocked = self._gauge(
             "rlm_expiry_blocked",
             MetricUnit.FLAG,
-            "1 while data of a partition stays past its retention.",
+            "1 while a rule keeps data of a partition past its retention.",
             (*labels.BY_PARTITION, labels.EXPIRY_BLOCKED),
         )
         self.task_failures = self._counter(
@@ -312,8 +314,8 @@ class Metrics(StorageMetrics):
         self.local_disk_seconds_until_full = self._gauge(
             "rlm_local_disk_seconds_until_full",
             MetricUnit.SECONDS,
-            "Seconds until the disk is full at the rate of the last cycles; +Inf while it does not "
-            "fill.",
+            "Time until the disk is full at the rate of the last cycles; +Inf while its usage does "
+            "not grow.",
             (labels.DISK,),
         )
 
@@ -327,14 +329,14 @@ class Metrics(StorageMetrics):
         self.tls_renewals = self._counter(
             "rlm_gateway_tls_renewals",
             MetricUnit.COUNT,
-            "Changes of certificate files that a gateway tried to load, with and without success.",
+            "Attempts of a gateway to load changed certificate files.",
             (labels.TLS_SIDE, labels.TLS_RESULT),
         )
         self.host_acls = self._gauge(
             "rlm_gateway_host_acls",
             MetricUnit.COUNT,
-            "The cluster's ACLs that name a host. Through a gateway, brokers see the gateway's "
-            "host.",
+            "ACLs of the cluster that name a host, counted when the gateway starts. For clients of "
+            "a gateway, brokers see the gateway's host.",
             (),
         )
 
@@ -342,7 +344,7 @@ class Metrics(StorageMetrics):
         self.gateway_unserved_brokers = self._gauge(
             "rlm_gateway_unserved_brokers",
             MetricUnit.COUNT,
-            "Live brokers for which a gateway of the whole cluster has no endpoint; the log names "
+            "Live brokers for which a gateway of the whole cluster has no endpoint. Its log names "
             "them.",
             (),
         )
@@ -355,24 +357,27 @@ class Metrics(StorageMetrics):
             (labels.SCRUB_CHECK,),
         )
         self.scrubbed_bytes = self._counter(
-            "rlm_scrubbed_bytes", MetricUnit.BYTES, "Bytes that the scrub read.", ()
+            "rlm_scrubbed_bytes",
+            MetricUnit.BYTES,
+            "Bytes of segments that the scrub read, counted after each segment.",
+            (),
         )
         self.scrub_damaged_objects = self._counter(
             "rlm_scrub_damaged_objects",
             MetricUnit.COUNT,
-            "Times that the scrub found a stored object missing or corrupt.",
+            "Missing or corrupt objects that the scrub found. An object counts again in each pass.",
             (),
         )
         self.scrub_skipped_segments = self._counter(
             "rlm_scrub_skipped_segments",
             MetricUnit.COUNT,
-            "Stored segments that a pass of the scrub skipped because the store refused the check "
-            "three times.",
+            "Stored segments that a pass of the scrub skipped: their check failed three times, or "
+            "too many other segments waited for a retry.",
             (),
         )
         self.scrub_pass_ended = self._gauge(
             "rlm_scrub_pass_ended_timestamp_seconds",
             MetricUnit.UNIX_SECONDS,
-            "Unix time in seconds at which the scrub last ended a pass over all led partitions.",
+            "Time at which the scrub last ended a pass over all led partitions.",
             (),
         )

@@ -23,7 +23,7 @@ class StorageMetrics(DescribedMetrics):
         self.storage_request_seconds = self._histogram(
             "rlm_storage_request_seconds",
             MetricUnit.SECONDS,
-            "Time of each store operation, which may need several HTTP requests.",
+            "Duration of each operation on the store. An operation may need several HTTP requests.",
             (labels.STORE_OPERATION, labels.STORE_RESULT),
             _REQUEST_BUCKETS_S,
         )
@@ -36,25 +36,25 @@ class StorageMetrics(DescribedMetrics):
         self._plugin_errors = self._counter(
             "rlm_plugin_errors",
             MetricUnit.COUNT,
-            "Plug-in calls that failed with an error outside the interface, returned a wrong "
-            "result, or did not return in time.",
+            "Plug-in calls that raised an error outside of the interface, returned a wrong result, "
+            "or did not return in time.",
             labels.PLUGIN,
         )
         self.bucket_accessible = self._gauge(
             "rlm_bucket_accessible",
             MetricUnit.FLAG,
-            "1 if the last check of the store succeeded, else 0.",
-            (labels.CHECKED_STORE,),  # without a check, no sample is exported
+            "1 if the last check of the store succeeded, else 0. Exported after the first check.",
+            (labels.CHECKED_STORE,),
         )
         self.disk_cache_results = self._counter(
             "rlm_chunk_disk_cache_results",
             MetricUnit.COUNT,
-            "Lookups in the disk cache.",
+            "Lookups of chunks in the gateway's disk cache.",
             (labels.DISK_CACHE_RESULT,),
         )
         self.cache_objects_dropped = self._counter(
             "rlm_gateway_cache_objects_dropped",
             MetricUnit.COUNT,
-            "Objects that a gateway's caches dropped because no client can read their segment.",
+            "Objects that a gateway's caches dropped because no client can read their segments.",
             (labels.DROP_REASON,),
         )

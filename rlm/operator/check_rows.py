@@ -39,7 +39,7 @@ class CheckRows:
 
     @contextmanager
     def step(self, check: str, target: str) -> Iterator[CheckStep]:
-        """Add a row for the block; a TieredStorageError fails the row and is not raised further."""
+        """Add a row for the block; a TieredStorageError becomes the row's problem."""
         started_ms = self._clock.monotonic_ms()
         step = CheckStep()
         problem = ""
@@ -63,7 +63,7 @@ class CheckRows:
 def holds_within(clock: Clock, limit_ms: int, condition: Callable[[], bool]) -> bool:
     """Return whether a condition becomes true within the limit; checks it at least once.
 
-    Counts a RetriableError of the condition as not true yet, but raises it at the limit.
+    A RetriableError of the condition counts as not true yet; at the limit it is raised.
     """
     give_up_ms = clock.monotonic_ms() + limit_ms
     while True:

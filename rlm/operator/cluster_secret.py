@@ -25,7 +25,7 @@ class SecretWriter:
         self._random_bytes = random_bytes
 
     def ensure(self) -> None:
-        """Create the cluster's secret if it has none.
+        """Create the cluster's secret if there is none.
 
         Raises RetriableError if the result of the write is unknown, and FencedError if the metadata
         refuses it.
@@ -34,9 +34,9 @@ class SecretWriter:
             self._write(previous=None)
 
     def rotate(self) -> ClusterSecretSet:
-        """Replace the secret; return the event. `previous`, if any, stays valid for 10 minutes.
+        """Replace the secret; return the event. The replaced secret stays valid for 10 minutes.
 
-        The secret before `previous` becomes invalid at once. Raises the errors of `ensure`.
+        The secret before it becomes invalid at once. Raises the errors of `ensure`.
         """
         known = cluster_secret(self._metadata)
         return self._write(previous=None if known is None else known.current)

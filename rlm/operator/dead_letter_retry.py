@@ -1,7 +1,7 @@
-"""Finishes the deletion that a dead letter is about: objects deleted → DELETE_SEGMENT_FINISHED.
+"""Finishes a dead letter's deletion: deletes the objects, records DELETE_SEGMENT_FINISHED.
 
 Any process may do this, because the accepted DELETE_SEGMENT_STARTED records the decision. It may
-run twice: deleting a missing object is no error.
+run again: the deletion of a missing object is no error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DeadLetterRetry:
         self._new_id = new_id
 
     def finish(self, record: SegmentRecord) -> None:
-        """Delete the objects of a segment in DELETE_SEGMENT_STARTED and record the end.
+        """Delete the objects of a segment in DELETE_SEGMENT_STARTED; record the finished deletion.
 
         Raises RetriableError if the store still refuses or a lease is active. Raises FencedError if
         the metadata refuses the end, for example because another process has recorded it.

@@ -6,8 +6,8 @@ The order of effects:
     gateway → stored and trimmed by each leader's manager → read through each gateway
     → log starts moved to the ends, so that the managers delete all stored data → topic deleted
 
-Unless `keep` is set, the check deletes the topic, whether it passes or fails. After a failed phase
-it still checks what it can. It changes nothing but the canary topic, except that the clean-up also
+Unless `keep` is set, the check deletes the topic, whether the check passes or fails. After a failed
+phase it still checks what it can. It changes only the canary topic, except that the clean-up also
 deletes abandoned canary topics of earlier checks.
 """
 
@@ -49,7 +49,7 @@ _WRITE_MS = 15_000
 _READ_MS = 30_000
 _DELETE_MS = 60_000
 _WAKE_MS = 5_000
-# Settings of an operator that delay trims: no fault, so the check skips the row.
+# An operator's settings can delay trims. That is no fault, so the check skips the row.
 _YOUNGER_THAN_MIN_AGE = "younger_than_min_age"
 _DELAYED_BY_CONFIGURATION = frozenset(
     {"within_margin", "within_deletion_lag", _YOUNGER_THAN_MIN_AGE}
@@ -61,7 +61,7 @@ _LONGER_AGE = (
 
 
 class Managers(Protocol):
-    """Represents the cluster's managers over HTTP, seen from this host. No call raises."""
+    """Represents the cluster's managers, which this host calls over HTTP. No call raises."""
 
     def problem(self, manager: ProcessRegistered) -> str:
         """Return why the manager cannot be reached from here; empty if it can."""
@@ -70,7 +70,7 @@ class Managers(Protocol):
         """Ask all reachable managers to start a cycle now."""
 
     def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
-        """Return what blocks copies and trims by partition; None where nothing does."""
+        """Return what blocks copies and trims, by partition; None if nothing does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class EndToEndCheck:
         return self._rows.all
 
     def run(self) -> tuple[CheckRow, ...]:
-        """Run the whole check. Raises as `registrations`; a failed phase is a row."""
+        """Run the whole check. Raises the errors of `registrations`; a failed phase is a row."""
         self.registrations()
         gateways = gateway_addresses(self._tools.live(ProcessRole.GATEWAY))
         canary = _Canary(topic=self._new_topic(rounds=max(MIN_ROUNDS, len(gateways))))
@@ -181,7 +181,7 @@ class EndToEndCheck:
     def _create(self, canary: _Canary) -> bool:
         topic = canary.topic
         with self._rows.step("created", topic.name) as step:
-            canary.is_created = True  # an unanswered request may have created it
+            canary.is_created = True  # the broker may create it without a response
             self._create_with(topic, topic.config_choices)
             self._await_known(topic.name)
         return step.has_passed
@@ -221,7 +221,9 @@ class EndToEndCheck:
             )
 
         if not holds_within(self._tools.clock, self._limit(_CREATE_MS), has_leaders):
-            raise RetriableError("the topic has no leaders", topic=name)
+            raise RetriableError(
+                "cannot use the topic: it is unknown, or a partition has no leader", topic=name
+            )
 
     def _write(self, canary: _Canary, gateways: Sequence[str]) -> None:
         """Write a round through each gateway; write to the brokers what a gateway did not write."""
@@ -251,7 +253,7 @@ class EndToEndCheck:
             wanted = canary.ends[partition.partition] - 1  # the last record's segment is active
             leader = canary.topic.leaders[partition.partition]
             if wanted < 1:
-                raise RetriableError("the broker accepted too few records")
+                raise RetriableError("cannot check copies: the broker accepted too few records")
             if all(each.broker_id != leader for each in self._tools.live(ProcessRole.MANAGER)):
                 raise RetriableError("no live manager is registered")
             if not self._until_woken(lambda: self._stored_end(partition) >= wanted, reserve_ms):
@@ -275,7 +277,7 @@ class EndToEndCheck:
         with self._rows.step("trimmed", canary.target(partition)) as step:
             if partition.partition not in canary.stored:
                 step.is_skippable = True
-                raise RetriableError("it is not stored")
+                raise RetriableError("cannot check trims: the partition is not stored")
             if not self._until_woken(lambda: self._local_start(partition) > 0, reserve_ms):
                 _, blocked = self._blocked(partition)
                 if blocked is None:
@@ -316,7 +318,7 @@ class EndToEndCheck:
                 self._move_log_starts(canary)
                 if not self._until_woken(lambda: not self._left(canary), 0):
                     left = self._left(canary)
-                    raise RetriableError(f"{left} segments are still stored; the managers continue")
+                    raise RetriableError(f"segments still stored: {left}; the managers continue")
         with self._rows.step("deleted", canary.topic.name):
             self._tools.canaries.delete(canary.topic.name, _CREATE_MS)
             for name in self._abandoned():

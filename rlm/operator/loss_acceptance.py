@@ -1,8 +1,8 @@
 """Accepts the loss of one damaged segment for an operator (rlm topic resolve --lost-segment).
 
-**Data loss:** the leader's manager then records the gap and deletes the segment, after its own
-check of the objects, and never while a repair is possible. This module only records the damage and
-the acceptance.
+**Data loss:** the leader's manager then records the gap and deletes the segment. It first checks
+the objects itself, and does not delete the segment while a repair is possible. This module only
+records the damage and the acceptance.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from rsm.spi import CopyAttempt, ObjectFault, RemoteStorageManager
 class AcceptableLoss:
     """Represents a damaged segment that cannot be repaired: its lost offsets and damaged objects.
 
-    `lost` is what one acceptance gives up. `later_count` further ranges are lost too. They can be
-    given up after the gap of `lost` is recorded.
+    `lost` contains the ranges that one acceptance gives up. `later_count` counts further lost
+    ranges. An operator can give them up after the gap of `lost` is recorded.
     """
 
     segment_id: RemoteLogSegmentId
@@ -48,7 +48,7 @@ class LossAcceptance:
         clock: Clock,
         new_id: Callable[[], UUID],
     ) -> None:
-        """Use the recorded anomalies if `storage` is None: the store cannot be read here."""
+        """`storage` is None if this host cannot read the store: recorded anomalies then decide."""
         self._metadata = metadata
         self._storage = storage
         self._clock = clock
@@ -60,8 +60,8 @@ class LossAcceptance:
         """Return what would be lost with a segment. `local_start_offset` is the leader's.
 
         Raises NotFoundError if the segment is not stored, and RetriableError if the store does not
-        answer. Raises InvalidConfigError if there is nothing to accept: its objects are whole, the
-        broker still has the records, or other segments have the readable offsets.
+        answer. Raises InvalidConfigError if there is nothing to accept: the segment's objects are
+        whole, the broker still has the records, or other segments have the readable offsets.
         """
         tip = segment_id.topic_id_partition
         record = self._metadata.segment(segment_id)
@@ -88,11 +88,11 @@ class LossAcceptance:
                 "manager tries at least once an hour to copy them again",
                 segment_id=segment_id,
                 on_broker=_text(loss.on_broker),
-                advice="Look at the log of that manager for the failure",
+                advice="Look for the failure in the log of that manager",
             )
         if not loss.lost:
             raise InvalidConfigError(
-                "cannot accept the loss: nothing is lost, other segments have the readable offsets",
+                "cannot accept the loss: other segments have all readable offsets of this segment",
                 segment_id=segment_id,
                 readable_in=",".join(str(each) for each in loss.readable_in) or "none is readable",
                 advice="No action is needed",
@@ -106,9 +106,10 @@ class LossAcceptance:
         )
 
     def accept(self, loss: AcceptableLoss) -> None:
-        """Record the lost offsets for each damaged object; raise RetriableError if refused.
+        """Record the lost offsets for each damaged object.
 
-        Gives up nothing else, even if more is lost before the leader's manager acts.
+        Gives up no other offsets, even if more are lost before the leader's manager acts. Raises
+        RetriableError if the metadata refuses a record.
         """
         tip = loss.segment_id.topic_id_partition
         now_ms = self._clock.wall_ms()

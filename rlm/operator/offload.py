@@ -1,8 +1,8 @@
 """Requests an offload and waits for it (PIP-17's and PIP-76's manual trigger).
 
 The leaders' managers copy rolled segments, or complete the open segment of a stream. A request
-overrides any copy lag. This module writes requests, and follows the managers' reports. It asks for
-cycles meanwhile, because a manager reads requests and reports progress in its cycles only.
+overrides any copy lag. This module writes requests and follows the managers' reports. It also
+requests cycles, because managers read requests and report progress only in their cycles.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _WAKE_INTERVAL_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyProgress:
-    """Represents a manager's report of the rolled and stored end, and what blocks the rest.
+    """Represents a manager's report of a partition's rolled end, stored end, and blocked copies.
 
     For a stream, `rolled_end_offset` is where the committed records end. `requested_offset` is the
-    newest request that the manager has read, -1 for none. `requested_end_offset` is the end of the
-    last rolled segment wholly before it. It is None for older managers, which also store the
-    segment that contains the requested offset. `lag_segments` and `lag_bytes` cover all rolled
-    segments that are not stored; None if unknown.
+    newest request that the manager has read, -1 if there is none. `requested_end_offset` is the end
+    of the last rolled segment wholly before that offset. Older managers do not report it: they also
+    store the segment that contains the requested offset. `lag_segments` and `lag_bytes` cover all
+    rolled segments that are not stored; None if unknown.
     """
 
     rolled_end_offset: int
@@ -50,13 +50,13 @@ class CopyProgressSource(Protocol):
     """Reads the copy progress from the leaders' managers."""
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return each partition's progress at its last cycle; omit those of silent managers."""
+        """Return the partitions' progress at the last cycles; omit those of silent managers."""
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Return why the last `rolled` omitted a partition, and what to do."""
 
     def wake(self) -> None:
-        """Ask the managers of the last `rolled` for a cycle now; ignore failures."""
+        """Request a cycle now from the managers of the last `rolled`; ignore failures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +70,9 @@ class OffloadedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRequest:
-    """Represents what was requested of a partition: all rolled segments wholly before `offset`.
+    """Represents the request for a partition's rolled segments wholly before `offset`.
 
-    If all of it was already stored or requested, no new request was written.
+    If all of them were already stored or requested, no new request was written.
     """
 
     partition: TopicIdPartition
@@ -117,10 +117,12 @@ class Offload:
     ) -> tuple[OffloadedPartition, ...]:
         """Request the segments wholly before `to_offset`, and wait until they are stored.
 
-        None requests all rolled segments. For a stream, the records that are committed at the
-        request count as rolled. Requests the offload of each partition as soon as its leader's
-        manager answers. Raises InvalidConfigError if copying is paused, FencedError if the metadata
-        refuses a request, and RetriableError with the first partition that is not stored in time.
+        If `to_offset` is None, requests all rolled segments. For a stream, the records that are
+        committed at that time count as rolled. Requests the offload of each partition as soon as
+        its leader's manager answers.
+
+        Raises InvalidConfigError if copying is paused, FencedError if the metadata refuses a
+        request, and RetriableError with the first partition that is not stored in time.
         """
         self._require_copying(policy)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -253,7 +255,7 @@ class Offload:
     def _pause(self, deadline_ms: int, tip: TopicIdPartition, state: str) -> None:
         if self._clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "the offload is not complete in time",
+                "cannot wait longer: the offload is not complete in time",
                 partition=tip,
                 state=state,
                 advice="The request stays: `rlm offload-status` shows its progress",
@@ -268,7 +270,7 @@ def _is_stored(reported: CopyProgress | None, started: _OffloadTarget | None) ->
 
 
 def _target(reported: CopyProgress, started: _OffloadTarget) -> int:
-    """Return the end of the last segment to store, or the requested offset if that is unknown."""
+    """Return the end of the last segment to store; the requested offset if the end is unknown."""
     if reported.requested_end_offset is None or reported.requested_offset < started.target_offset:
         return started.target_offset
     return min(started.target_offset, reported.requested_end_offset)

@@ -1,4 +1,4 @@
-"""Computes how far a requested offload of a partition is. Pure."""
+"""Computes the progress of a partition's requested offload. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class OffloadState(Enum):
-    """The state of an offload. UNKNOWN: the leader's manager does not answer."""
+    """Represents the state of an offload. UNKNOWN: the leader's manager does not answer."""
 
     NOT_REQUESTED = "not requested"
     DONE = "done"
@@ -37,7 +37,7 @@ class OffloadStatus:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all that was requested is stored."""
+        """Return whether everything requested is stored; True if nothing is requested."""
         return self.state in {OffloadState.NOT_REQUESTED, OffloadState.DONE}
 
 
@@ -47,7 +47,7 @@ def offload_status(
     progress: CopyProgress | None,
     silence: str,
 ) -> OffloadStatus:
-    """Return the status of the newest request; `silence` is why there is no `progress`."""
+    """Return the status of the newest request; `silence` is why `progress` is None."""
     if progress is None:
         is_requested = requested_offset is not None
         return OffloadStatus(

@@ -18,7 +18,7 @@ ALL_TASKS = frozenset(PausableTask)
 
 
 class Pausing:
-    """Changes the pauses of topics. Of two concurrent changes, the last one is effective."""
+    """Changes the pauses of topics. Of two concurrent changes, the later one wins."""
 
     def __init__(self, metadata: RemoteLogMetadataManager, new_id: Callable[[], UUID]) -> None:
         self._metadata = metadata
@@ -31,7 +31,7 @@ class Pausing:
     def resume(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
         """Resume these tasks; return those that are still paused.
 
-        Raises RetriableError if the result is unknown, FencedError if the metadata refuses the
+        Raises RetriableError if the result is unknown, and FencedError if the metadata refuses the
         change.
         """
         return self._write(policy, paused_tasks(self._metadata, policy.topic_id) - frozenset(tasks))

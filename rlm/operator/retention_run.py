@@ -1,7 +1,7 @@
 """Applies a topic's retention completely now, instead of one share per cycle.
 
-The leaders' managers still make every decision. This module asks them what is due, and requests
-cycles until nothing is due.
+The leaders' managers still make every decision. This module asks the managers what is due, and
+requests cycles until nothing is due.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class RetentionManagers(Protocol):
         """
 
     def run_cycles(self) -> None:
-        """Request a cycle from all managers at once. Raises RetriableError."""
+        """Request a cycle from each manager. Raises RetriableError if one does not answer."""
 
 
 def run_retention(
     managers: RetentionManagers, clock: Clock, *, timeout_ms: int
 ) -> Sequence[RetentionPreview]:
-    """Run cycles until nothing is due; return the final previews: what is blocked, and why.
+    """Run cycles until nothing is due; return the final previews, which show what is blocked.
 
-    Raises RetriableError at the time limit; the managers continue by themselves.
+    Raises RetriableError at the time limit; the managers then continue by themselves.
     """
     deadline_ms = clock.monotonic_ms() + timeout_ms
     while True:
@@ -44,7 +44,7 @@ def run_retention(
             return due
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "retention has not ended in time, and the managers continue with it",
+                "cannot wait longer: retention continues, but has not ended in time",
                 partitions_left=",".join(str(preview.partition) for preview in left),
                 advice="Run the command again, with a longer --wait, to see its end",
             )

@@ -1,8 +1,8 @@
 """Requests the deletion of a topic's streamed segments, and waits for it (PIP-76's rollback).
 
-The leaders' managers copy what only the broker and the stream have, and then delete the streamed
-segments. This module shows what a deletion would give up, repeats the requests, and follows the
-segments' records.
+The leaders' managers copy the offsets that only the broker and the stream have, and then delete the
+streamed segments. This module shows what a deletion would give up, repeats the requests, and
+follows the segments' records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ _REQUEST_INTERVAL_MS = 5_000
 
 
 class DeletionState(Enum):
-    """The state of a streamed segment's deletion. DEAD_LETTERED: see `rlm dlq list`."""
+    """Represents the state of a streamed segment's deletion.
+
+    ONLY_COPY: some of its records are nowhere else, so it is not deleted. DEAD_LETTERED: see
+    `rlm dlq list`.
+    """
 
     ONLY_COPY = "only_copy"
     TO_DELETE = "to_delete"
@@ -61,9 +65,9 @@ class DeletionManagers(Protocol):
         """Return why the last `reports` omitted a partition, and what to do."""
 
     def delete_streamed(self, tip: TopicIdPartition) -> None:
-        """Request the deletion from the manager that reported the partition to the last `reports`.
+        """Request the deletion from the manager of the partition's report in the last `reports`.
 
-        Raises RetriableError.
+        Raises RetriableError if the manager does not answer or refuses.
         """
 
 
@@ -92,7 +96,7 @@ class StreamedDeletions:
     def examine(
         self, policy: TopicPolicy, partitions: Iterable[TopicIdPartition], *, timeout_ms: int
     ) -> tuple[SegmentDeletion, ...]:
-        """Return the streamed segments of these partitions, and which are the only copy.
+        """Return the streamed segments of these partitions, and which are the only copy of records.
 
         Waits until the managers have completed the last segment of the stream. Raises
         RetriableError if that takes too long, or if a leader or its manager does not answer. Raises
@@ -115,11 +119,11 @@ class StreamedDeletions:
     def delete(
         self, policy: TopicPolicy, found: Iterable[SegmentDeletion], *, timeout_ms: int
     ) -> tuple[SegmentDeletion, ...]:
-        """Request the deletions; return the segments after each is deleted or dead-lettered.
+        """Request the deletions; return the segments once each is deleted or dead-lettered.
 
         Raises InvalidConfigError if deletions or needed copies are paused, or if a segment has
-        become the only copy.
-        Raises RetriableError at the time limit; the managers then continue by themselves.
+        become the only copy of some records. Raises RetriableError at the time limit; the managers
+        then continue by themselves.
         """
         wanted = tuple(each for each in found if each.state is DeletionState.TO_DELETE)
         if not wanted:
@@ -134,14 +138,14 @@ class StreamedDeletions:
             if not left:
                 return rows
             if self._clock.monotonic_ms() >= request_at_ms:
-                text = f"{len(left)} of {len(rows)} segments left{self._request(policy, left)}"
+                text = f"segments left: {len(left)} of {len(rows)}{self._request(policy, left)}"
                 if text != shown:
                     self._progress(f"{policy.topic}: {text}")
                 shown = text
                 request_at_ms = self._clock.monotonic_ms() + _REQUEST_INTERVAL_MS
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "the deletions have not ended in time, and the managers continue with them",
+                    "cannot wait longer: the deletions continue, but have not ended in time",
                     topic=policy.topic,
                     segments_left=len(left),
                     advice="Run the command again, with a longer --wait, to see their end",
@@ -149,7 +153,7 @@ class StreamedDeletions:
             self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
     def _request(self, policy: TopicPolicy, left: Iterable[SegmentDeletion]) -> str:
-        """Repeat the requests; return what blocks the deletions, as far as it is known."""
+        """Repeat the requests; return the known reasons that block the deletions."""
         partitions = tuple(dict.fromkeys(each.partition for each in left))
         reports = self._managers.reports(policy)
         problems = []
@@ -217,9 +221,9 @@ class StreamedDeletions:
                     "cannot delete streamed segments: the partition's manager does not answer",
                     partition=tip,
                     reason=self._managers.silence(tip),
-                    advice="Run the command again when it answers",
+                    advice="Run the command again when the manager answers",
                 )
-            # Without a mode of its own, a topic has that of the managers' files.
+            # If the topic's policy sets no mode, the managers' mode applies.
             is_streamed |= policy.offload_mode is None and reports[tip].stream is not None
         if is_streamed:
             raise InvalidConfigError(
@@ -234,7 +238,7 @@ class StreamedDeletions:
             self._require_running(policy, {PausableTask.DELETE})
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "the stream's last segment is not completed yet",
+                    "cannot examine the stream: its last segment is not completed yet",
                     segment=segment_id,
                     advice="Run the command again",
                 )

@@ -1,8 +1,8 @@
 """Evaluates anomalies and their effect on the partition. Pure.
 
-Any reader can report an anomaly, so a report deletes nothing. It blocks trims: the broker keeps
-records whose only stored segment may be damaged. The block ends when a check finds the object
-whole, another segment stores the same offsets, or an operator gives up the segment.
+Any reader can report an anomaly, so a report deletes nothing. A report blocks trims, so that the
+broker keeps records whose only stored segment may be damaged. The block ends when a check finds the
+object whole, another segment stores the same offsets, or an operator gives up the segment.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def undamaged(
 def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None:
     """Return why anomalies block a trim below `end_offset`; None if they do not.
 
-    At the maximum number of anomalies no process can report another one. Then any segment may be
+    At the maximum number of anomalies no process can report another one. Any segment may then be
     damaged.
     """
     reported = sum(each.kind is not AnomalyKind.LOSS_ACCEPTED for each in view.state.anomalies)
@@ -57,10 +57,11 @@ def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None
 
 
 def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | str] | None:
-    """Return the first damaged segment below `end_offset` that no sound one replaces; or None.
+    """Return the first damaged segment below `end_offset` that no sound one replaces; else None.
 
-    Considers offsets from the local start on. A segment is damaged if it has a recorded anomaly, or
-    if this manager's last check found it damaged: any reader may clear the record.
+    Considers only offsets at or above the local start. A segment is damaged if it has a recorded
+    anomaly, or if this manager's last check found it damaged. The check counts too, because any
+    reader may clear the record.
     """
     reported = {each.segment: each for each in view.state.anomalies}
     damaged = view.damage.damaged | reported.keys()

@@ -17,7 +17,7 @@ class Blocked:
 
 
 def blocked_by_log(view: PartitionView) -> Blocked | None:
-    """Return what blocks both copies and trims, by the state of the topic and its log."""
+    """Return why the state of the topic or its log blocks copies and trims; None if it does not."""
     if view.untierable is not None:
         return Blocked(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:

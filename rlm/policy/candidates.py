@@ -1,8 +1,8 @@
 """Selects the segments to copy, oldest first, and explains lag and blocked copies. Pure.
 
-In an unstreamed partition, the active segment is copied only after nobody has written to it for a
-long time. Then its committed records are copied as a segment of their own. Once the active segment
-is rolled, the rest of its file is copied as another segment, which begins where the first one ends.
+In an unstreamed partition, the active segment is copied only after no record was written to it for
+`idle_copy_ms`. Its committed records are then stored as a separate segment. Once the active segment
+is rolled, the rest of its file is stored as another segment, which begins where the first one ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def offload_end_offset(view: PartitionView) -> int:
 
 
 def storable_end_offset(view: PartitionView) -> int:
-    """Return the end of the rolled segments, or of the committed records of a stream."""
+    """Return the end of the rolled segments; for a stream, the end of its committed records."""
     return view.copy_end_offset if view.is_streamed else view.local.active_base_offset
 
 
@@ -48,8 +48,8 @@ class Lag:
 def not_stored(view: PartitionView) -> tuple[RolledSegment, ...]:
     """Return rolled segments that reach above the covered end, ascending.
 
-    Returns the rest of a partly stored segment. Its first part was copied while the segment was
-    active, or by an earlier leader with other segment bounds.
+    Returns only the rest of a partly stored segment, whose first part was copied while the segment
+    was active, or by an earlier leader with other segment bounds.
     """
     covered = view.covered_end_offset
     return tuple(_rest(view, s) for s in view.local.rolled if s.offsets.end_offset > covered)
@@ -84,15 +84,15 @@ def idle_part(view: PartitionView) -> CommittedTail | None:
 
 
 def _least_age_ms(view: PartitionView) -> int:
-    """Return the copy lag in time, which an idle segment waits for too (KIP-1241)."""
+    """Return the copy lag's time limit, which also delays an idle segment (KIP-1241)."""
     return max(0, view.policy.effective_copy_lag_ms)
 
 
 def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     """Return segments to copy now, oldest first: rolled, not stored, wholly below min(HW, LSO).
 
-    Copies are made in order, so the first segment that is still blocked ends the list. An idle part
-    is returned alone. A streamed partition has no candidates: its stream stores rolled segments too
+    Copies are made in order, so the first segment that is still blocked ends the list. Returns an
+    idle part alone. A streamed partition has no candidates: its stream stores rolled segments too
     (rlm/policy/stream).
     """
     if view.is_streamed or copying_forbidden(view) is not None:
@@ -184,7 +184,7 @@ def _delayed(view: PartitionView, segment: RolledSegment) -> Blocked | None:
 
     The age is that of the newest record, or the time since the roll if the policy says so.
     Offloads, streams and the end of tiering ignore the lag. Timestamps in the future count as old.
-    A lag of 0 delays nothing; a lag of -1 never ends a delay.
+    A lag of 0 delays nothing; a lag of -1 never passes.
     """
     policy = view.policy
     lag_ms, lag_bytes = policy.effective_copy_lag_ms, policy.effective_copy_lag_bytes

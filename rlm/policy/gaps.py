@@ -1,9 +1,10 @@
 """Finds offsets that are neither stored nor on the broker, to record them as gaps. Pure.
 
-DeleteRecords of a user, or the broker's retention, can move the local start above the offsets that
+A user's DeleteRecords, or the broker's retention, can move the local start above the offsets that
 `rlm` trimmed or expired. Stored records in that range stay readable. The rest is a gap, which
-readers skip like compacted records. The log start does not move: `rlm` cannot know whether a user
-wanted that. Accepted losses of damaged segments are gaps too.
+readers skip like compacted records. `rlm` does not move the log start, because it cannot know
+whether a user wanted to delete the stored records too. Accepted losses of damaged segments are also
+gaps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rsm.segment.ranges import OffsetRange, missing
 
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
-    """Return all gaps of the partition if the metadata lacks any of them; else None.
+    """Return all gaps of the partition if an external start adds one; None if it adds none.
 
     Also returns None while the log is diverged, or its leader epochs contradict the stored ones.
     """
@@ -30,7 +31,7 @@ def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
 def gaps_of_losses(
     view: PartitionView, losses: Iterable[AcceptedLoss]
 ) -> tuple[RecordedGap, ...] | None:
-    """Return all gaps of the partition with those of accepted losses; None if these add none."""
+    """Return all gaps of the partition, including those of `losses`; None if no loss adds one."""
     lost = sorted(offsets for each in losses for offsets in each.offsets)
     now_ms = view.moment.wall_ms
     return with_gaps(view.state.gaps, lost, reason=GapReason.ACCEPTED_LOSS, now_ms=now_ms)
@@ -52,10 +53,9 @@ def with_gaps(
     reason: GapReason,
     now_ms: int,
 ) -> tuple[RecordedGap, ...] | None:
-    """Return the known gaps and those of `lost`; None if all of them are known already.
+    """Return the known gaps and the ranges of `lost`; None if known gaps already cover `lost`.
 
-    Joins touching gaps of one reason, and keeps gaps of different reasons apart. Known gaps keep
-    their reason.
+    Joins adjacent gaps that have the same reason. Known gaps keep their reason.
     """
     new = [
         RecordedGap(offsets=part, reason=reason, recorded_ms=now_ms)

@@ -1,10 +1,10 @@
-"""Finds segments to delete or purge: unfinished, expired, and outside of the lineage. Pure.
+"""Finds segments to delete or purge: unfinished, expired or outside of the lineage. Pure.
 
 An unfinished copy is deleted at once if its process served this broker: that process is gone, or it
 is this manager and has given up. A stream of an earlier leader is deleted at once, too, because
 this leader streams the same records. Any other copy is deleted after its deadline, when its own
 leader can no longer finish it. A deletion that has started is continued. A segment's records are
-purged after its deletion, once no late record of the segment can come.
+purged after its deletion, once no late record of the segment can arrive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.metadata import SegmentState
 
 
 def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return abandoned copies. Among them, a stream of an earlier leader could still finish."""
+    """Return abandoned copies, including streams that an earlier leader could still finish."""
     return tuple(
         record
         for record in view.segments
@@ -39,7 +39,7 @@ def unfenced_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return started deletions to continue, without dead letters."""
+    """Return the started deletions to continue; omits dead letters."""
     return tuple(
         record
         for record in view.segments
@@ -52,7 +52,7 @@ def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return the finished segments that end above the log start if tiering was disabled.
 
     Returns none unless the remote data of the disabled topic is to be deleted, and none until the
-    log start has reached the local start: then all records are local.
+    log start has reached the local start: then all readable records are local.
     """
     policy, log_start = view.policy, view.state.log_start_offset
     if policy.state is not PolicyState.DISABLED or not policy.delete_remote:
@@ -71,9 +71,9 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return finished segments wholly below the log start, oldest first.
 
     Returns none while the local log starts lower: that log is trimmed first, so that no reader
-    finds a start without data. A segment that an election cut off has not expired. It stays for the
-    grace after it was stored, unless its records are past the retention, or tiering was disabled
-    with deletion of remote data.
+    finds a start without data. A segment that an election cut off has not expired. It is kept for
+    the grace after it was stored. The grace does not apply to records past the retention, or if
+    tiering was disabled with the deletion of remote data.
     """
     log_start = view.state.log_start_offset
     if log_start is None or view.local_start_offset < log_start:
@@ -96,7 +96,7 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return finished segments that left the lineage longer ago than the grace.
+    """Return finished segments that have been outside of the lineage for longer than the grace.
 
     Considers segments wholly outside of the lineage, if the lineage shows which epoch wrote their
     offsets. Stored segments show when a segment left: the history of a leader epoch is fixed at its
@@ -151,12 +151,12 @@ def _is_done_with(view: PartitionView, record: SegmentRecord) -> bool:
 
 
 def has_never_finished(record: SegmentRecord) -> bool:
-    """Return whether a copy never finished: its writer may still write until its deadline."""
+    """Return whether a copy never finished: until its deadline, its writer may write objects."""
     return any(stored.length_bytes is None for stored in record.metadata.objects)
 
 
 def purgeable(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return deleted segments past deadline and grace (broker time): no late record can come."""
+    """Return deleted segments whose deadline and grace have passed, by the brokers' clock."""
     return tuple(
         record
         for record in view.segments

@@ -1,9 +1,8 @@
-"""Finds what a partition's log has lost, by the metadata and the leader's log. Pure.
+"""Finds the losses of a partition's log, from the metadata and the leader's log. Pure.
 
-Two events lose records. An unclean election cuts off stored records and those after them: by
-default, nothing is then trimmed or expired. An external start moves the broker's log start: then
-`rlm` does not guess a new log start. Both last until an operator accepts the loss (rlm topic
-resolve).
+Two events lose records. An unclean election cuts off stored records and those after them; by
+default, `rlm` then trims and expires nothing. An external start moves the broker's log start; `rlm`
+does not guess a new log start. An operator accepts either loss with `rlm topic resolve`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class CutOff:
     """Represents stored segments that an election cut off wholly or in part.
 
     `leader_epoch` is the newest epoch that wrote any of them. `start_offset` is the first offset
-    that is no longer in the log, `end_offset` the end of the last segment.
+    that is no longer in the log, `end_offset` the end offset of the last segment.
     """
 
     leader_epoch: int
@@ -37,7 +36,7 @@ def cut_off(
     segments: Iterable[RemoteLogSegmentMetadata],
     state: PartitionState,
 ) -> CutOff | None:
-    """Return what was cut off above the log start and is not accepted; None if nothing was."""
+    """Return the `CutOff` above the log start that no operator accepted; None if there is none."""
     log_start_offset = state.log_start_offset or 0
     found = [
         (end_offset, metadata)
@@ -60,7 +59,7 @@ def contradicted(
     stored: Sequence[StoredRange],
     segments: Iterable[RemoteLogSegmentMetadata],
 ) -> Iterator[tuple[int, RemoteLogSegmentMetadata]]:
-    """Yield finished segments that an election cut off wholly or in part, each with the cut offset.
+    """Yield finished segments that an election cut off, each with the first offset that it lost.
 
     Considers only segments whose offsets the lineage covers: a lineage that does not reach back to
     a segment does not contradict it.
@@ -86,7 +85,10 @@ def moved_by_others(state: PartitionState, local_start_offset: int) -> int | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """Represents losses to accept. `moved_from_offset`: the last local start that `rlm` set."""
+    """Represents losses that an operator can accept.
+
+    `moved_from_offset` is the last local start that `rlm` set; None if there is no external start.
+    """
 
     cut_off: CutOff | None
     moved_from_offset: int | None
@@ -104,7 +106,7 @@ def losses(
     *,
     with_accepted_start: bool = False,
 ) -> Losses:
-    """Return the losses, from the metadata, its lineage, and the leader's local start.
+    """Return the losses that the metadata and the leader's local start show.
 
     `with_accepted_start` includes an accepted external start until the log start has moved there.
     """

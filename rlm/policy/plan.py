@@ -50,17 +50,17 @@ from rlmm.state.gaps import RecordedGap
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState
 
-_REPLACED = "damaged, other segments hold the records"
-_GIVEN_UP = "damaged, an operator accepted the loss"
-_MERGED = "merged, another segment holds the records"
-_REQUESTED = "streamed, an operator requested the deletion, other segments hold the records"
+_REPLACED = "damaged: other segments contain the records"
+_GIVEN_UP = "damaged: an operator accepted the loss"
+_MERGED = "merged: another segment contains the records"
+_REQUESTED = "streamed: an operator requested the deletion, and other segments contain the records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceLogStart:
     """Represents a new log start to publish. The segments below it are deleted in a later cycle.
 
-    `is_expiry`: retention moves it, so a read lease that is taken meanwhile blocks it.
+    `is_expiry`: retention moves it, so a read lease taken before the publication blocks it.
     """
 
     offset: int
@@ -72,8 +72,9 @@ class AdvanceLogStart:
 class DeleteSegment:
     """Represents a deletion of a segment's objects to start or continue.
 
-    `is_damaged`: the reason is damage. The segments of `replaced_by` have its records, as far as
-    readers need them. Damage and those segments are checked again when the deletion starts.
+    `is_damaged`: the reason is damage. The segments `replaced_by` contain its readable records,
+    except those in recorded gaps. When the deletion starts, the damage and these segments are
+    checked again.
     """
 
     record: SegmentRecord
@@ -87,8 +88,8 @@ class Plan:
     """Represents all actions for a partition now; any part may be empty.
 
     `gaps` are all gaps of the partition, to be recorded; None if there is nothing to record.
-    `losses` become gaps after another check has found their objects damaged. `waiting_merges` are
-    all merges that are due, even while none may begin.
+    `losses` become gaps after a second check has found their objects damaged. `waiting_merges` are
+    all merges that are due, even if none may begin now.
     """
 
     copies: tuple[LocalSegment, ...] = ()
@@ -134,7 +135,7 @@ def plan(view: PartitionView) -> Plan:
 
 
 def _repair(view: PartitionView) -> Repair:
-    """Return what to copy again; damaged segments come first."""
+    """Return what to copy again: damaged segments, else the segments of requested deletions."""
     repair = find_repair(view)
     return repair if repair.segments else find_replacement(view)
 
@@ -156,10 +157,10 @@ def _without_deletions(view: PartitionView) -> Plan:
 
 
 def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Blocked | None]:
-    """Return the new log start and what blocks expiry. The first start is where tiering began.
+    """Return the new log start, and what blocks expiry. The first one is where tiering began.
 
-    The first start includes records that are stored already: an external start may have moved the
-    broker's start since they were copied.
+    The first log start is not above any stored record: an external start may have moved the local
+    start since that record was copied.
     """
     current = view.state.log_start_offset
     if current is None:
@@ -256,7 +257,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
 def _not_in(
     deletions: Sequence[DeleteSegment], found: Iterable[ReplacedSegment]
 ) -> tuple[ReplacedSegment, ...]:
-    """Return the segments that are not deleted for another reason."""
+    """Return the segments of `found` that `deletions` does not contain."""
     ids = {each.record.metadata.segment_id for each in deletions}
     return tuple(each for each in found if each.record.metadata.segment_id not in ids)
 
@@ -270,9 +271,10 @@ def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:
 
 
 def _blocked_deletion(view: PartitionView, record: SegmentRecord) -> Blocked | None:
-    """Return the lease, or the gateway without the started event, that blocks a deletion.
+    """Return the lease or the gateway that blocks a deletion; None if nothing does.
 
-    Nothing blocks the deletion of a stream that never finished: no reader knows it.
+    A gateway blocks a deletion until it has applied the record that starts it. Nothing blocks the
+    deletion of a stream that never finished: no reader knows the stream.
     """
     if record.metadata.is_open:
         return None

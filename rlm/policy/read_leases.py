@@ -2,8 +2,8 @@
 
 Leases end by the brokers' clock. This process knows that clock with a delay, so no lease ends
 too early. A lease blocks expiry and every deletion of stored segments. It does not block a client's
-own DeleteRecords, because brokers have carried them out already. It does not block the deletion of
-unfinished copies, because nobody can read them.
+DeleteRecords, because the broker has already carried out the request. It does not block the
+deletion of unfinished copies, because nobody can read them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def log_start_within_leases(
 
 
 def lease_on(leases: Iterable[ReadLease], offsets: OffsetRange) -> ReadLease | None:
-    """Return the lease with the lowest start that overlaps these offsets."""
+    """Return the overlapping lease with the lowest start offset; None if no lease overlaps."""
     overlapping = (lease for lease in leases if lease.offsets.overlaps(offsets))
     return min(overlapping, key=lambda lease: lease.offsets, default=None)
 

@@ -1,12 +1,12 @@
 """Decides which broker removes the stored data of a deleted topic's partition, and how. Pure.
 
     DELETE_PARTITION_MARKED (no new copy starts) → claim → DELETE_PARTITION_STARTED
-    → every segment deleted → running copies have ended, their objects deleted once more
-    → DELETE_PARTITION_FINISHED → records purged when no late one can come
+    → every segment is deleted → running copies have ended, and their objects are deleted again
+    → DELETE_PARTITION_FINISHED → the records are purged when no late record can arrive
 
 A running copy may still write objects after its segment is deleted, until its deadline. The removal
-does not finish before that, so that the record of the copy names all its objects. A dead letter
-keeps its partition in DELETE_PARTITION_STARTED until it is repaired.
+does not finish before that deadline, so that the record of the copy names all its objects. A dead
+letter keeps its partition in DELETE_PARTITION_STARTED until it is repaired.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PartitionRemains:
 class RemovalPlan:
     """Represents the actions to take now, in this order; any part may be empty.
 
-    `sweeps` are deleted segments whose objects are deleted once more before `next_state`.
+    `sweeps` are deleted segments whose objects are deleted again before `next_state`.
     """
 
     should_claim: bool = False
@@ -84,7 +84,7 @@ def removed_by(
 ) -> int:
     """Return the broker whose manager removes a topic.
 
-    Managers that know the same live managers find the same broker. If two managers disagree for a
+    Managers that know the same live managers choose the same broker. If two managers disagree for a
     moment, both may act: the metadata accepts each change once, from the owner.
     """
     live = live_processes(registrations, ProcessRole.MANAGER, broker_ms)
@@ -99,7 +99,7 @@ def _is_foreign(remains: PartitionRemains) -> bool:
 def _deletions(
     remains: PartitionRemains, left: Iterable[SegmentRecord]
 ) -> tuple[DeleteSegment, ...]:
-    """Return all segments without a dead letter, a lease, or a gateway that may still read them."""
+    """Return the deletions that neither a dead letter, a lease nor a gateway blocks."""
     leases = remains.state.active_leases(remains.moment.broker_ms)
     return tuple(
         DeleteSegment(record=record, reason="topic deleted")

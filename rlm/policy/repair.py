@@ -1,10 +1,10 @@
 """Decides which damaged segments to copy again, which are lost, and which may be deleted. Pure.
 
 Only damage that this manager itself found counts; a report alone starts none of this. While the
-broker has the offsets of a damaged segment, and no undamaged finished segment has them, the manager
-copies them again under a new segment id. It deletes the damaged segment only when finished segments
-with whole objects contain all of its readable offsets. After an operator accepts the loss, a
-recorded gap may cover the rest.
+broker has the offsets of a damaged segment, and no undamaged finished segment contains them, the
+manager copies them again under a new segment id. It deletes the damaged segment only when finished
+segments with whole objects contain all of its readable offsets. After an operator accepts the loss,
+a recorded gap may cover the rest.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MAX_DAMAGED_COPIES = 3
 """Offsets with more damaged segments than this are copied again only after a pause."""
 
 DAMAGED_AGAIN_PAUSE_MS = 3_600_000
-"""The pause after the last of these segments was stored. An operator should check the store."""
+"""That pause lasts this long after the last of these segments was stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
     """Represents local segments to copy again, and the finished segments that they overlap.
 
-    The copy replaces the damaged or unwanted ones of these finished segments; none of them prevents
-    the copy. `reason` is why the local segments are copied again.
+    `replaces` are the ids of these finished segments; they do not prevent the copy. `reason` is why
+    the local segments are copied again.
     """
 
     segments: tuple[LocalSegment, ...] = ()
@@ -64,9 +64,9 @@ def local_copies_of(view: PartitionView, wanted: tuple[OffsetRange, ...], *, rea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedSegment:
-    """Represents a segment to delete, and the finished ones with its readable offsets.
+    """Represents a segment to delete, and the segments that contain its readable offsets.
 
-    Recorded gaps may have some of the readable offsets of a lost segment.
+    Recorded gaps may cover some of the readable offsets of a lost segment.
     """
 
     record: SegmentRecord
@@ -83,7 +83,7 @@ def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
 def _replaced(
     view: PartitionView, parts: Iterable[StoredRange], gaps: tuple[OffsetRange, ...]
 ) -> tuple[ReplacedSegment, ...]:
-    """Return the parts whose readable offsets are in gaps and whole segments.
+    """Return the parts whose readable offsets are all in gaps or whole segments.
 
     A segment without readable offsets expires with the log start instead.
     """
@@ -113,8 +113,8 @@ class AcceptedLoss:
 def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
     """Return offsets of lost segments that no repair can restore and no gap records yet.
 
-    Returns only offsets that the acceptance names. Leaves out a range while the broker has a part
-    of it: that part is copied again first.
+    Returns only offsets that the acceptance names. Omits a range while the broker has a part of it:
+    that part is copied again first.
     """
     if view.is_diverged or view.conflict_offset is not None:
         return ()
@@ -135,7 +135,7 @@ def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
 
 
 def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
-    """Return lost segments whose readable offsets are in recorded gaps and whole segments."""
+    """Return lost segments whose readable offsets are all in recorded gaps or whole segments."""
     if view.is_diverged or view.conflict_offset is not None:
         return ()
     gaps = tuple(gap.offsets for gap in view.state.gaps)
@@ -153,7 +153,7 @@ def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, .
 
 
 def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """Return lost offsets; omit those with too many damaged segments during their pause."""
+    """Return lost offsets; omits those with too many damaged segments until the pause ends."""
     parts = tuple(_damaged_parts(view))
     copied_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
     found: list[OffsetRange] = []
@@ -185,7 +185,7 @@ def _given_up(view: PartitionView) -> Iterator[StoredRange]:
 def _accepted_of(
     view: PartitionView, part: StoredRange, lost: OffsetRange
 ) -> Iterator[OffsetRange]:
-    """Yield the lost offsets that the acceptances of a segment name."""
+    """Yield the parts of `lost` that an operator accepted as lost with a segment."""
     for anomaly in view.state.anomalies:
         if anomaly.segment == part.metadata.segment_id.id:
             for accepted in anomaly.lost:
@@ -199,7 +199,7 @@ def _above_log_start(view: PartitionView, offsets: OffsetRange) -> OffsetRange:
 
 
 def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[LocalSegment]:
-    """Yield each local segment from its first lost offset on, as far as it may be copied."""
+    """Yield the local segments that may be copied, each cut to start at its first lost offset."""
     first_offset, end_offset = view.local_start_offset, view.copy_end_offset
     readable = [each for each in lost if each.end_offset > first_offset]
     for segment in view.local.rolled:
@@ -217,7 +217,7 @@ def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[L
 
 
 def _from(segment: RolledSegment, lost_offset: int, local_start_offset: int) -> RolledSegment:
-    """Return the file from the lost offset on; all of it if no lower offset is local."""
+    """Return the segment cut to start at the lost offset; uncut if no lower offset is local."""
     if lost_offset <= max(segment.offsets.start_offset, local_start_offset):
         return segment
     return segment.rest(lost_offset)

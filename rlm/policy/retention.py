@@ -20,7 +20,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPiece:
-    """Represents a part of the log that expires as a whole: a stored segment or an unstored one."""
+    """Represents a part of the log that expires as a whole: a stored or a local segment."""
 
     offsets: OffsetRange
     size_bytes: int
@@ -37,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
-    """Represents a piece over a limit, with the values that decided."""
+    """Represents a piece that exceeds a limit, with the compared values."""
 
     piece: LogPiece
     rule: str
@@ -70,7 +70,7 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     """Return the log from its start: stored segments, then rolled local ones that are not stored.
 
     Counts each byte at most once: omits a stored segment that earlier ones cover. A partly stored
-    local segment counts with its age and without bytes.
+    local segment counts with its age, but with 0 bytes.
     """
     log_start_offset = view.state.log_start_offset or 0
     pieces = stored_pieces(view.stored, from_offset=log_start_offset)
@@ -88,7 +88,7 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
 
 
 def stored_pieces(ranges: Iterable[StoredRange], *, from_offset: int) -> list[LogPiece]:
-    """Return the stored segments of the log from an offset on, as `log_pieces` counts them."""
+    """Return the stored segments that reach above an offset, as `log_pieces` counts them."""
     stored = _ascending_ends(ranges, from_offset=from_offset)
     return [
         LogPiece(
@@ -101,7 +101,7 @@ def stored_pieces(ranges: Iterable[StoredRange], *, from_offset: int) -> list[Lo
 
 
 def _ascending_ends(stored: Iterable[StoredRange], *, from_offset: int) -> list[StoredRange]:
-    """Return each stored segment with offsets above `from_offset` that no earlier one has."""
+    """Return each stored segment that ends above `from_offset` and above all earlier segments."""
     kept: list[StoredRange] = []
     end_offset = from_offset
     for each in stored:
@@ -114,16 +114,16 @@ def _ascending_ends(stored: Iterable[StoredRange], *, from_offset: int) -> list[
 def _least_bytes(stored: Sequence[StoredRange]) -> list[int]:
     """Return the least number of bytes that each stored segment adds to the earlier ones.
 
-    The size of an overlap is unknown, and so is that of the rest of a segment that an election cut
-    off. If retention counted such bytes twice, records would expire before the log has the limit's
-    size. So the sizes after a segment never add up to more than the log has above that segment's
-    end.
+    The size of an overlap is unknown, and so is the size of the readable part of a segment that an
+    election cut off. If retention counted such bytes twice, records would expire before the log
+    reaches its size limit. So the sizes of the segments after a segment never add up to more than
+    the size of the log above that segment.
     """
     whole = [_whole_bytes(each) for each in stored]
     below = [0, *accumulate(each.metadata.segment_size_bytes for each in stored)]
     starts = [each.offsets.start_offset for each in stored]
     ends = [each.offsets.end_offset for each in stored]
-    left = [0] * (len(stored) + 1)  # the least bytes above the end of the previous segment
+    left = [0] * (len(stored) + 1)  # Each is the least size above the previous segment.
     for index in reversed(range(len(stored))):
         overlapped = bisect_right(ends, starts[index])
         added = max(0, whole[index] - (below[index] - below[overlapped]))
@@ -177,7 +177,8 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
 def may_be_past_retention(view: PartitionView) -> bool:
     """Return whether all stored and rolled segments are past the retention in time.
 
-    Then the records of the active segment may be, too. Returns False without such records.
+    Then the records of the active segment may be past it, too. Returns False if the active segment
+    is empty, or if retention does not apply now.
     """
     log_start = view.state.log_start_offset
     if view.policy.retention_ms < 0 or log_start is None or not view.local.active_size_bytes:
@@ -198,7 +199,7 @@ def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
 
 
 def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
-    """Return the cut after the share of pieces that one cycle may expire, at least one piece.
+    """Return the cut above the pieces that one cycle may expire: a share of all, at least one.
 
     The share leaves time to notice a wrong retention or clock before all records are deleted.
     """

@@ -1,8 +1,8 @@
 """Blocks trims of records that share groups (KIP-932) still need. Pure.
 
 **Data loss:** a share group would skip trimmed records: its broker moves it to the broker's log
-start without an error, and no gateway can prevent it. Expiry is no trim: expired records are
-deleted, as on a broker without tiering.
+start without an error, and no gateway can prevent it. Expiry is not a trim: share groups lose
+expired records also on a broker that does not tier.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def limit_by_share_groups(
     decision: TrimDecision,
     start: ShareGroupStart | TieredStorageError | None,
 ) -> TrimDecision:
-    """Limit a trim to the last segment base at or below the lowest start of any group.
+    """Limit a trim to the last segment end at or below the lowest start of any group.
 
-    Records below the log start are trimmed in any case. `start` None means that no group reads the
-    partition; an error means unknown groups.
+    Records below the log start are trimmed in any case. `start` is None if no group reads the
+    partition, and an error if the groups are unknown.
     """
     expired = expired_end(view) or 0
     if start is None or decision.offset is None or decision.offset <= expired:

@@ -1,10 +1,10 @@
 """Selects the oldest unstored data to shed, if a topic's outage policy allows it. Pure.
 
-**Data loss:** no tier has a copy of shed records. Sheds only while the store accepts nothing, and
-only until the disk is below its threshold. These rules of the trim gate apply: a shed ends at a
-segment's base, at or below the last stable offset, and keeps the newest rolled segment and segments
-below the minimum age. Records stored only in damaged segments are kept: the broker's copy repairs
-those segments.
+**Data loss:** no tier contains shed records. `rlm` sheds only while the store accepts nothing, and
+only until the disk is below its threshold. These rules of the trim gate apply: a shed ends at the
+base of a segment, at or below the last stable offset. It keeps the newest rolled segment, and
+segments below the minimum age. It also keeps records that are stored only in damaged segments: the
+broker's copy repairs those segments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.ranges import OffsetRange, missing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheddableRange:
-    """Represents the segments of a partition to shed, oldest first, including stored ones."""
+    """Represents the segments of a partition that may be shed, oldest first; some may be stored."""
 
     topic_id_partition: TopicIdPartition
     segments: tuple[RolledSegment, ...]
@@ -36,9 +36,9 @@ class SheddableRange:
 def sheddable(view: PartitionView) -> SheddableRange | None:
     """Return the segments that may be shed; None if there are none.
 
-    Shedding requires an outage, and a policy that allows it. A corrupt segment, or one that cannot
-    be stored at all, is no outage: later segments stay until an operator decides. Paused copies are
-    no outage either.
+    Shedding requires an outage, and a policy that allows it. A segment that is corrupt or cannot be
+    stored at all is not an outage: later segments stay until an operator decides. Paused copies are
+    not an outage, either.
     """
     sheds = view.limits.can_shed and view.policy.outage_policy is OutagePolicy.SHED_OLDEST
     failure = view.copy_failure
@@ -61,7 +61,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
 
 
 def released_but_there_bytes(view: PartitionView) -> int:
-    """Return the size of files below the local start that the broker has not yet removed."""
+    """Return the size of segments below the local start that the broker has not yet removed."""
     return sum(
         segment.size_bytes
         for segment in view.local.rolled
@@ -72,7 +72,7 @@ def released_but_there_bytes(view: PartitionView) -> int:
 def choose_shed(
     candidates: Iterable[SheddableRange], excess_bytes: int
 ) -> Mapping[TopicIdPartition, int]:
-    """Return the offset up to which to shed each partition; the oldest data is shed first."""
+    """Return the offset below which to shed, by partition. Sheds the oldest data first."""
     found = tuple(candidates)
     heap = [(each.segments[0].max_timestamp_ms, number, 0) for number, each in enumerate(found)]
     heapq.heapify(heap)
@@ -90,7 +90,7 @@ def choose_shed(
 
 
 def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | None:
-    """Return all gaps of the partition after a shed up to `offset`; None if none is new."""
+    """Return all gaps of the partition after a shed below `offset`; None if no gap is new."""
     gone = OffsetRange(start_offset=view.local_start_offset, end_offset=offset)
     lost = missing((part.offsets for part in view.stored), gone)
     return with_gaps(view.state.gaps, lost, reason=GapReason.SHED, now_ms=view.moment.wall_ms)

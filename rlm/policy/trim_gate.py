@@ -1,15 +1,16 @@
 """Decides what may be trimmed. Pure.
 
-Every trim of stored or expired records passes this gate. A shed follows some of its rules
+Every trim of stored or expired records passes this gate. Shedding applies some of its rules
 (rlm/policy/shedding.py). A segment is trimmed only if all of these are true:
 
 - finished segments in the log's own lineage store it, and all offsets from the local start to it;
 - the broker's copy is not the only undamaged one, as far as damage is known;
-- it is below the high watermark, and it is not the newest rolled segment;
+- it ends at or below the high watermark, and it is not the newest rolled segment;
 - it is older than the minimum age: a broker recognizes a retried batch only while the producer's
   state is in the local log;
 - it exceeds the local retention, and is at least the margin away from the stored end;
-- it has been stored for the deletion lag (PIP-17), and every live gateway has applied its record.
+- it has been stored for the deletion lag (PIP-17);
+- every live gateway has applied the topic's policy and the records of the stored segments.
 
 A trim ends at a segment's base offset. One exception: records below the log start are not readable,
 so expired data is trimmed up to the log start, even within a segment.
@@ -56,7 +57,7 @@ def decide_trim(view: PartitionView) -> TrimDecision:
 
 
 def over_local_retention(view: PartitionView) -> tuple[tuple[RolledSegment, Breach], ...]:
-    """Return the oldest rolled segments that exceed local retention, each with its values."""
+    """Return the oldest rolled segments that exceed local retention, each with the breach."""
     segments = tuple(s for s in view.local.rolled if s.offsets.end_offset > view.local_start_offset)
     policy = view.policy
     found = breaches(
@@ -87,7 +88,7 @@ def expired_end(view: PartitionView) -> int | None:
 def trim_forbidden(
     view: PartitionView,
 ) -> Blocked | None:
-    """Return what blocks any trim of this partition."""
+    """Return what blocks every trim of this partition; None if nothing does."""
     if view.policy.state is not PolicyState.ACTIVE:
         return Blocked(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.is_owned:
@@ -110,7 +111,7 @@ def trim_forbidden(
 
 
 def _blocked_by_losses(view: PartitionView) -> Blocked | None:
-    """Return a loss of the broker's log that is neither accepted nor recorded; or None."""
+    """Return the loss that blocks trims; None if all losses are accepted or recorded."""
     if view.is_diverged:
         return Blocked(reason="diverged", values=_diverged_values(view))
     if gaps_to_record(view) is not None:
@@ -147,7 +148,7 @@ def _stored_to(
 
 
 def segment_blocked(view: PartitionView, segment: RolledSegment) -> Blocked | None:
-    """Return what blocks the trim of one segment, by all rules but the retention; or None."""
+    """Return what blocks the trim of one segment, apart from retention; None if nothing does."""
     return (
         _blocked(view, segment)
         or _blocked_for_lag(view, segment)
@@ -186,7 +187,7 @@ def _blocked(view: PartitionView, segment: RolledSegment) -> Blocked | None:
 
 
 def _blocked_for_lag(view: PartitionView, segment: RolledSegment) -> Blocked | None:
-    """Return the deletion lag if the segment was stored too recently, by the brokers' clock."""
+    """Return the deletion lag if it has not passed, by the brokers' clock; else None."""
     lag_ms = view.policy.local_deletion_lag_ms
     if lag_ms == AS_MANAGERS_SETTING:
         lag_ms = view.limits.local_trim_deletion_lag_ms
@@ -214,7 +215,7 @@ def _blocked_for_gateway(view: PartitionView, segment: RolledSegment) -> Blocked
 
 
 def _copies_of(view: PartitionView, segment: RolledSegment) -> tuple[SegmentRecord, ...]:
-    """Return the stored segments that overlap a local segment, from the local start on."""
+    """Return the stored segments that overlap a local segment at or above the local start."""
     stored = {
         part.metadata.segment_id
         for part in view.stored

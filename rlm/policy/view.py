@@ -1,4 +1,4 @@
-"""Represents a led partition at one moment: all that a decision may depend on. Pure."""
+"""Represents a led partition at one moment, with all facts that decisions may use. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from rsm.segment.offload_settings import OffloadMode, OffloadSettings
 class PolicyLimits:
     """Represents the settings that decisions depend on.
 
-    `idle_copy_ms` -1: the active segment is never copied. Without `can_shed`, nothing is shed,
-    even if a topic's policy allows it. `offload` applies to topics without settings of their own.
-    With `merges_streams`, small segments of streamed partitions are merged.
+    If `idle_copy_ms` is -1, the active segment is never copied. If `can_shed` is false, nothing is
+    shed, even if a topic's policy allows it. `offload` applies to topics without their own offload
+    settings. If `merges_streams` is true, small segments of streamed partitions are merged.
     """
 
     local_trim_margin_bytes: int = 0
@@ -44,13 +44,13 @@ class PolicyLimits:
     merges_streams: bool = False
 
 
-# This process's clock counts only up to this far ahead of the brokers' last known time.
+# For retention, this process's clock may be at most this far ahead of the brokers' known time.
 _AHEAD_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Represents a decision's two clocks: this process's for timestamps, the brokers' otherwise."""
+    """Represents the time by this process's clock, for timestamps, and by the brokers' clock."""
 
     wall_ms: int
     broker_ms: int
@@ -65,10 +65,10 @@ class Moment:
 class AttemptFailure:
     """Represents why the last copy attempts failed.
 
-    `is_corrupt`: bytes violate their format or checksum. `cause` is the error without the identity
-    of the segment, so that equal errors of many partitions count together. `is_final`: every
-    attempt would fail, so none is made. `is_unexpected`: a bug, or an error of the host, which says
-    nothing about the store.
+    `is_corrupt`: the bytes do not match their format or checksum. `cause` is the error without the
+    identity of the segment, so that equal errors of many partitions count together. `is_final`:
+    every attempt would fail, so no more are made. `is_unexpected`: a bug, or an error of the host;
+    it says nothing about the store.
     """
 
     error: str
@@ -83,8 +83,8 @@ class AttemptFailure:
 class Damage:
     """Represents what this manager's own check of a partition's objects has found.
 
-    `damaged` segments have a missing or corrupt object. `whole` segments overlap those, and all of
-    their objects are as recorded.
+    `damaged` segments have a missing or corrupt object. `whole` segments overlap damaged segments,
+    and all of their objects match their records.
     """
 
     damaged: frozenset[UUID] = frozenset()
@@ -92,7 +92,7 @@ class Damage:
 
 
 OUTAGE_ATTEMPTS = 5
-"""This number of failed copies of a partition in a row is an outage."""
+"""This number of consecutive failed copy attempts of a partition is an outage."""
 
 
 # No slots: cached properties keep derived values in the instance.
@@ -159,7 +159,8 @@ class PartitionView:
     def epochs_known_from_offset(self) -> int | None:
         """Return where the first leader epoch starts if the log starts below it; else None.
 
-        Records below it are older than leader epochs (KIP-101), and no segment can prove them.
+        Records below that offset are older than leader epochs (KIP-101). Nothing could show later
+        whether a stored segment with such records belongs to this log.
         """
         first = next(iter(self.lineage.entries), None)
         if first is None or first.start_offset <= self.local_start_offset:
@@ -173,17 +174,17 @@ class PartitionView:
 
     @cached_property
     def covered_end_offset(self) -> int:
-        """Return the end of the offsets that are stored contiguously from the local start on."""
+        """Return the end of the offsets that are stored without a hole from the local start."""
         return covered_end(self.stored, self.local_start_offset)
 
     @property
     def active_unstored_bytes(self) -> int:
-        """Return the size of the active segment without its stored part, or less.
+        """Return a lower bound for the size of the unstored part of the active segment.
 
         A streamed segment that begins before the active one counts as a whole, so that no byte
-        counts twice. Returns 0 if the log start is in the active segment: the file still has the
-        bytes below it, and their size is unknown. They must not count as unstored, or retention
-        would expire the records above them.
+        counts twice. Returns 0 if the log start is in the active segment: the file still contains
+        the expired bytes, and their size is unknown. If these counted as unstored, retention would
+        expire the records above them.
         """
         base_offset = self.local.active_base_offset
         if (self.state.log_start_offset or 0) > base_offset:
@@ -229,14 +230,16 @@ class PartitionView:
 
     @property
     def copy_end_offset(self) -> int:
-        """Return the end of what may be copied: later records may still be truncated or aborted."""
+        """Return the end of committed records: later ones may still be truncated or aborted."""
         return self.offsets.committed_end_offset
 
     @property
     def is_diverged(self) -> bool:
         """Return whether the broker's log has lost stored records.
 
-        The log ends below them, or, with `should_hold_after_loss`, has a cut that nobody accepted.
+        The high watermark is below the end of the stored records. With `should_hold_after_loss`,
+        the log has also diverged if an election cut off stored records and nobody accepted the
+        loss.
         """
         end = stored_end(self.stored)
         ends_below = end is not None and self.offsets.high_watermark < end
@@ -244,13 +247,13 @@ class PartitionView:
 
     @cached_property
     def cut_off(self) -> CutOff | None:
-        """Return what an election cut off and no operator accepted; None if there is nothing."""
+        """Return the `CutOff` above the log start that is not accepted; None if there is none."""
         segments = (record.metadata for record in self.segments)
         return cut_off(self.lineage, self.stored, segments, self.state)
 
     @property
     def moved_from_offset(self) -> int | None:
-        """Return the last local start that `rlm` set, if the local log now starts above it."""
+        """Return the last local start that `rlm` set; None if there is no external start."""
         return moved_by_others(self.state, self.local_start_offset)
 
     @property

@@ -1,4 +1,4 @@
-"""Defines a child process: what starts it, and the supervisor's interface to it."""
+"""Defines what starts a child process, and the supervisor's interface to the child."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 class ChildSpec:
     """Represents one process to keep running.
 
-    `inherited_fds` are bound sockets: they stay open over restarts, with the same numbers in
-    the child. `http_address` is host:port of its HTTP API, None if it has none.
+    `inherited_fds` are bound sockets that stay open across restarts; the child gets them with the
+    same numbers. `http_address` is the host:port of the child's HTTP API; None if it has none.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Child(Protocol):
         """Return the process id."""
 
     def exit_code(self) -> int | None:
-        """Return the exit code, negative for a signal; None while it runs. Never blocks."""
+        """Return the exit code, negative for a signal; None while the child runs. Never blocks."""
 
     def reload(self) -> None:
         """Send SIGHUP."""

@@ -1,6 +1,6 @@
 """Checks a configuration against this host's files, before anything is created or started.
 
-The checks only read, so a failed check has changed nothing.
+The checks only read, so a failed check changes nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def check_host(config: Config) -> BrokerIdentity:
     """Return the broker whose logs are in `log.dirs`.
 
     Raises HostNotReadyError for a missing log dir or store root, or if no broker has formatted a
-    log dir yet. Raises InvalidConfigError for log dirs of different brokers, and for a log dir or
-    state dir that this user cannot use. Also raises it for a state dir or store root within a log
-    dir: a broker does not start with a directory there that belongs to no partition.
+    log dir yet. Raises InvalidConfigError for log dirs of different brokers, for a malformed
+    identity file, and for a directory that this user cannot use. Also raises it for a state dir or
+    store root within a log dir: a broker does not start if a directory there belongs to no
+    partition.
     """
     for log_dir in config.host.log_dirs:
         _require_directory(log_dir, key=_LOG_DIRS)
@@ -86,7 +87,7 @@ def _require_directory(path: Path, *, key: str, advice: str = _SET_LOG_DIR) -> N
             path=path,
             **denied_access(path),
             reason=error.strerror,
-            advice="Grant this user the permission to search the directory that refuses access",
+            advice="Grant this user search permission (x) on the directory that denies access",
         ) from error
     if not is_found:
         raise HostNotReadyError("cannot find the directory", key=key, path=path, advice=advice)
@@ -96,7 +97,7 @@ def _refuse_within_logs(path: Path, log_dirs: tuple[Path, ...], *, key: str) -> 
     resolved = path.resolve()
     if any(resolved.is_relative_to(log_dir.resolve()) for log_dir in log_dirs):
         raise InvalidConfigError(
-            "the directory lies within a log directory",
+            "the directory is invalid: it is within a log directory",
             key=key,
             found=path,
             advice="Set a directory outside of log.dirs: the broker does not start with this one",

@@ -1,7 +1,7 @@
 """Identifies this host and its own addresses.
 
-Two processes are on one host if they share a loopback interface: the same boot of a kernel and the
-same network namespace. Containers on one machine usually differ in the namespace.
+Two processes are on the same host if they share a loopback interface: they run on the same boot of
+a kernel, in the same network namespace. Containers on one machine usually differ in the namespace.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def resolve(host: str) -> frozenset[str]:
 
 
 class OwnAddresses:
-    """Checks which host names lead to this host. One thread uses it.
+    """Represents a cache of whether host names resolve to this host. Not thread-safe.
 
     Resolves a name at most once a minute; a name that no longer resolves keeps its last result.
-    It forgets all names when their number would exceed 1,000.
+    Forgets all names when their number would exceed 1,000.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class OwnAddresses:
         self._known: dict[str, tuple[int, bool | None]] = {}
 
     def has(self, host: str) -> bool | None:
-        """Return whether any address of `host` is this host's; None if it never resolved."""
+        """Return whether any address of `host` is this host's; None if no lookup has succeeded."""
         now_ms = self._clock.monotonic_ms()
         asked_ms, known = self._known.get(host, (None, None))
         if asked_ms is not None and now_ms - asked_ms < _RESOLVED_FOR_MS:

@@ -1,4 +1,4 @@
-"""Finds the local address by which this host reaches another address."""
+"""Finds the local address from which this host connects to another address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def local_address_towards(host: str, port: int) -> str:
     """Return the IP address that a connection to `host:port` would come from.
 
     Reads the kernel's routes and sends nothing. May wait for DNS. Raises RetriableError if the name
-    does not resolve, or there is no route.
+    does not resolve or there is no route.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[
@@ -23,7 +23,7 @@ def local_address_towards(host: str, port: int) -> str:
             return str(probe.getsockname()[0])
     except (OSError, UnicodeError) as error:
         raise RetriableError(
-            "cannot find this host's address towards the broker",
+            "cannot find the address from which this host connects to the broker",
             address=f"{host}:{port}",
             reason=error,
         ) from error

@@ -1,4 +1,4 @@
-"""Finds paths of a configuration that other users of this host can access, but should not.
+"""Finds configured paths that other users of this host can access, but should not.
 
 A user of the host who reads the store bypasses Kafka's ACLs. This module changes nothing: the
 operator decides about the permissions of existing files.
@@ -35,14 +35,14 @@ class OpenAccess:
 
 
 def warn_of_open_access(config: Config, config_path: Path) -> None:
-    """Log a WARNING for each of `open_access`."""
+    """Log a WARNING for each path that `open_access` returns."""
     for each in open_access(config, config_path):
         fields = {"key": each.key, "path": each.path, "mode": f"{each.mode:04o}"}
         _log.warning(LogLine(each.message, **fields))
 
 
 def open_access(config: Config, config_path: Path) -> tuple[OpenAccess, ...]:
-    """Return which of store root, state.dir, cache directory and config file are open to others.
+    """Return the store root, state.dir, cache directory and config file if they are open to others.
 
     The config file counts only if it sets a secret. A path is not open if others cannot search its
     parents. Missing paths are skipped.

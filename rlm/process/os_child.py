@@ -1,8 +1,8 @@
 """Runs children as processes of the operating system.
 
-A child's standard input is a pipe whose other end only the supervisor has. The child reads end of
-file once the supervisor is gone, however it ended (rlm.process.parent_watch reads the pipe). Each
-child has its own process group: Ctrl-C reaches only the supervisor, which stops the children.
+A child's standard input is a pipe, and only the supervisor has the other end. So the child reads
+end of file once the supervisor has ended for any reason (rlm.process.parent_watch reads the pipe).
+Each child has its own process group: Ctrl-C reaches only the supervisor, which stops the children.
 A child starts with SIGHUP blocked, so that a SIGHUP before its handler is set does not end it.
 """
 
@@ -17,7 +17,7 @@ from rsm.segment.errors import RetriableError
 
 
 class OsChild:
-    """Represents a running process; see `Child`."""
+    """Represents a started process; see `Child`."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

@@ -1,8 +1,8 @@
 """Watches the supervisor's pipe in a child, and ends the child once the parent is gone.
 
 Nothing is ever written to the pipe; end of file means that the supervisor ended, even by kill -9.
-The clean stop gets a short time. Then the process exits, so that a process without a supervisor
-does not keep serving a broker together with its successor.
+The child then stops cleanly within CLEAN_STOP_MS, or exits: a child without a supervisor must not
+serve a broker together with its successor.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import os
 import threading
 from collections.abc import Callable
 
-CLEAN_STOP_MS = 3_000  # with the start of a new interpreter, less than 5 s in total
+# A clean stop and the start of a new interpreter together take less than 5 s.
+CLEAN_STOP_MS = 3_000
 _READ_BYTES = 64
 
 
@@ -24,8 +25,8 @@ def watch_parent(
 ) -> threading.Thread:
     """Call `on_gone` when the pipe at `descriptor` ends, and `exit_now(1)` after `clean_stop_ms`.
 
-    `on_gone` requests the clean stop. It runs in its own thread, so it may hang. Returns the
-    watching thread, a daemon, which does not delay a clean end of the process.
+    `on_gone` requests the clean stop. It runs in a separate thread, so it may block. Returns the
+    watching thread, a daemon, which does not delay the exit of the process.
     """
     watcher = threading.Thread(
         target=_watch,

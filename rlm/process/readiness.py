@@ -1,7 +1,7 @@
-"""Represents the readiness of a process, with its JSON.
+"""Represents the readiness of a process, and its JSON document.
 
-rlm.status.document has all other documents. This module is separate, so that the supervisor imports
-nothing about partitions and policies.
+rlm.status.document defines the other documents. This module is separate so that the supervisor
+imports nothing about partitions and policies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READINESS = JsonShape(
 class ReadinessReport:
     """Represents whether a process does all of its work, and what an operator should check.
 
-    `reasons` are why it is not ready. `warnings` do not change that.
+    `reasons` are why it is not ready. `warnings` do not affect `is_ready`.
     """
 
     is_ready: bool

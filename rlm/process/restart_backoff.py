@@ -10,9 +10,9 @@ _JITTER = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackoffSettings:
-    """Represents the limits of pauses, which double from `initial_ms` to `max_ms`.
+    """Represents the limits of restart pauses, which double from `initial_ms` to `max_ms`.
 
-    An uptime of `stable_ms` resets them.
+    After an uptime of `stable_ms`, the next pause is about `initial_ms` again.
     """
 
     initial_ms: int
@@ -29,11 +29,11 @@ class RestartBackoff:
         self._failure_count = 0
 
     def next_pause_ms(self, uptime_ms: int) -> int:
-        """Return the pause after a process ended with this uptime; at most `max_ms`."""
+        """Return the pause after a process ended with this uptime, at most `max_ms`."""
         settings = self._settings
         if uptime_ms >= settings.stable_ms:
             self._failure_count = 0
-        # The inner min bounds the shift: with a factor of 2**31, every pause is the longest one.
+        # The inner min bounds the shift: 2**31 ms is above the greatest valid `max_ms`.
         pause_ms = min(settings.initial_ms << min(self._failure_count, 31), settings.max_ms)
         self._failure_count += 1
         return min(

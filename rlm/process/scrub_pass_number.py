@@ -1,8 +1,8 @@
 """Keeps the number of the scrub's pass across restarts, in the state directory.
 
-The file contains the number and how often that pass was started, in decimal, with a space between.
-Without the file, a manager starts with a random number. If the state directory does not survive
-restarts, a fixed number would make each restart read the same segments.
+The file contains the number and how often that pass was started, in decimal, separated by a space.
+If there is no file, a manager starts with a random number. If the state directory does not survive
+restarts, a fixed number would make the scrub read the same segments after each restart.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NUMBER_MAX = 1 << 32
 
 
 class StoredScrubPassNumber:
-    """Represents the pass number. One thread uses it. See rlm.tasks.integrity.scrub.PassNumber.
+    """Represents the pass number (rlm.tasks.integrity.scrub.PassNumber). Not thread-safe.
 
-    If the file cannot be used, a restart loses the number, and the class logs the failure.
+    If the file cannot be read or written, this class logs it, and a restart loses the number.
     """
 
     def __init__(self, path: Path, pick: Callable[[int], int]) -> None:
@@ -33,7 +33,7 @@ class StoredScrubPassNumber:
         self._number, self._started_count = _read(path) or (pick(_NUMBER_MAX), 0)
 
     def begin(self) -> int:
-        """Return the same number until that pass has ended or was started 5 times."""
+        """Return the pass number, which stays the same until `end` or for 5 starts."""
         if self._started_count >= _STARTED_MAX_COUNT:
             self._number, self._started_count = self._number + 1, 0
         self._started_count += 1

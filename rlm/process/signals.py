@@ -15,9 +15,10 @@ _READ_BYTES = 64
 
 
 class SignalInbox:
-    """Represents signals not taken yet. One thread calls `wait`; any thread calls `wake`.
+    """Represents signals that `wait` has not returned yet.
 
-    SIGHUP counts as SIGTERM if the process was started on a terminal that is closed now.
+    One thread calls `wait`; any thread calls `wake`. SIGHUP counts as SIGTERM if the process was
+    started on a terminal that is closed now.
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
@@ -26,7 +27,7 @@ class SignalInbox:
         self._on_terminal = os.isatty(_STDIN_FD)
 
     def wait(self, timeout_ms: int) -> tuple[int, ...]:
-        """Return new signals in order; empty after `timeout_ms` or a `wake`."""
+        """Return new signals in order; an empty tuple if `timeout_ms` or `wake` ends the wait."""
         readable, _, _ = select.select([self._read_fd], [], [], timeout_ms / 1000)
         if not readable:
             return ()
@@ -44,19 +45,19 @@ class SignalInbox:
 
 
 def defer_reload_signal() -> None:
-    """Block SIGHUP from now on; `signal_inbox` unblocks it and receives a SIGHUP that arrived."""
+    """Block SIGHUP until `signal_inbox` unblocks it; a SIGHUP that arrives meanwhile waits."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {RELOAD_SIGNAL})
 
 
 @contextmanager
 def signal_inbox(signals: Sequence[signal.Signals]) -> Iterator[SignalInbox]:
-    """Collect `signals` within the context, then restore the handlers. Main thread only.
+    """Collect `signals` within the context, then restore the handlers.
 
-    A signal that was blocked until now arrives here, too: `defer_reload_signal` and
-    rlm.process.os_child block SIGHUP.
+    Call it in the main thread. The inbox also receives a signal that arrived while it was blocked:
+    `defer_reload_signal` and rlm.process.os_child block SIGHUP.
     """
     read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    # Without a handler the default action would run; the byte arrives through the wakeup fd.
+    # If there were no handler, the default action would run. The wakeup fd gets its number.
     previous = {number: signal.signal(number, lambda *_: None) for number in signals}
     previous_fd = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)

@@ -1,6 +1,6 @@
-"""Owns the state directory: one-line files, and the lock against a second `rlm run` or gateway.
+"""Owns the state directory: its small files, and the lock against a second `rlm run` or gateway.
 
-One of the files has the directory's id, which distinguishes several processes of one broker.
+One file contains the directory's id, which distinguishes processes of the same broker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Usage(Protocol):
 def check_state_dir(path: Path) -> None:
     """Check that this process can create or write the directory; create nothing.
 
-    Raises InvalidConfigError.
+    Raises InvalidConfigError if it cannot.
     """
     nearest = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
     _check_access(path, nearest, os.W_OK | os.X_OK)
@@ -78,8 +78,8 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
     """Create the directory if it does not exist, and lock it until the context ends.
 
     If this function creates it, users outside of the directory's group cannot read or search it.
-    The lock is the kernel's (flock), so it ends with its process. Raises HostNotReadyError if
-    another process has it, and InvalidConfigError if the directory cannot be created or written.
+    The lock is an flock, which ends with its process. Raises HostNotReadyError if another process
+    has the lock, and InvalidConfigError if the directory cannot be created or written.
     """
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
 
 
 def unusable_state_dir(path: Path, error: OSError) -> InvalidConfigError:
-    """Return the error for a state directory that the system refuses to this process."""
+    """Return the error for a state directory that this process cannot use."""
     advice, fields = "Set another directory", {}
     if isinstance(error, PermissionError):
         fields = dict(denied_access(Path(error.filename or path)))

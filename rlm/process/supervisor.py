@@ -3,12 +3,12 @@
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, SIGKILL to the rest, and SIGQUIT a second
-            before, so that they write their stacks. A child that does not handle SIGQUIT ends by
-            it, and counts as killed. After a second stop(), SIGKILL at once, without SIGQUIT
+            before, so that they write their stacks. SIGQUIT ends a child that does not handle it;
+            such a child counts as killed. After a second stop(), SIGKILL without SIGQUIT
 
-Exit code 2 of a child means a wrong configuration. At a child's first start, the supervisor then
-stops the others and exits with 2 itself. Later it restarts the child with back-off, because an edit
-of the file must not stop the processes that still run.
+Exit code 2 of a child means a wrong configuration. If a child's first run ends with it, the
+supervisor stops the others and exits with 2 itself. After later runs, it restarts the child with
+back-off, because an edit of the file must not stop the processes that still run.
 
 `step` does what is due and returns the events; the loop waits, takes signals and logs
 (rlm.app.supervisor).
@@ -34,7 +34,7 @@ _STACKS_BEFORE_KILL_MS = 1_000
 class ChildStatus:
     """Represents a child after the last `step`; `pid` is None while it is not running.
 
-    `failure` is why it is not running while it waits for its next start; empty otherwise.
+    While the child waits for its next start, `failure` is why it is not running.
     """
 
     spec: ChildSpec
@@ -91,7 +91,7 @@ class Supervisor:
     ) -> None:
         """Supervise `specs`; the first `step` starts them.
 
-        `config_problem` returns what is wrong with the configuration now; empty if nothing is.
+        `config_problem` returns what is wrong with the configuration now; empty if it is valid.
         """
         self._slots = tuple(_Slot(spec, new_backoff()) for spec in specs)
         self._spawner = spawner
@@ -109,12 +109,12 @@ class Supervisor:
 
     @property
     def is_stopping(self) -> bool:
-        """Return whether `stop` was called, or a child's first start ended with code 2."""
+        """Return whether `stop` was called, or a child's first run ended with code 2."""
         return self._kill_at_ms is not None
 
     @property
     def exit_code(self) -> int:
-        """Return 2 if a child's first start ended with 2, 1 if a child had to be killed, else 0."""
+        """Return 2 if a child's first run ended with 2, 1 if a child had to be killed, else 0."""
         return self._exit_code
 
     def statuses(self) -> tuple[ChildStatus, ...]:
@@ -141,7 +141,7 @@ class Supervisor:
         self._begin_stop(now_ms)
 
     def reload(self) -> None:
-        """Send SIGHUP to the running children; one that starts later reads the new file anyway."""
+        """Send SIGHUP to the running children; a child that starts later reads the new file."""
         for slot in self._slots:
             if slot.child is not None:
                 slot.child.reload()
@@ -176,9 +176,9 @@ class Supervisor:
             self._begin_stop(now_ms)
             message = "process ended and is not restarted: its configuration is wrong"
             return ProcessEvent(message=message, process=slot.spec.name, fields=ended)
-        problem = self._config_problem() or "the log has the error of this process"
+        problem = self._config_problem() or "the log shows the error"
         slot.failure = f"its configuration is wrong: {problem}"
-        message = "process cannot be restarted: its configuration is wrong"
+        message = "process ended: its configuration is wrong; restarting it after a pause"
         event = self._schedule(slot, now_ms, message, (*ended, ("problem", problem)))
         return replace(event, needs_action=True)
 
@@ -192,7 +192,8 @@ class Supervisor:
         except RetriableError as error:
             slot.failure = str(error)
             reason = (("reason", slot.failure),)
-            return [self._schedule(slot, now_ms, "process cannot be started", reason)]
+            message = "cannot start process: trying again after a pause"
+            return [self._schedule(slot, now_ms, message, reason)]
         slot.failure = ""
         pid = (("pid", slot.child.pid),)
         return [ProcessEvent(message="process started", process=slot.spec.name, fields=pid)]

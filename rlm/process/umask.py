@@ -1,4 +1,4 @@
-"""Restricts a process's umask: other users of the host cannot access what it creates.
+"""Restricts a process's umask, so that users outside of its group cannot access its new files.
 
 RocksDB and other libraries create files with the permissions that the umask leaves. The metadata
 names topics and objects, and contains the cluster's secrets.
@@ -15,9 +15,9 @@ _OTHERS = 0o027
 
 @contextmanager
 def restricted_umask() -> Iterator[None]:
-    """Create files with 0640 and directories with 0750 at most, until the block ends.
+    """Limit new files to mode 0640 and new directories to 0750 until the context ends.
 
-    A stricter umask stays. Affects the whole process: use it in the main thread, before other
+    Keeps a stricter umask. Affects the whole process: use it in the main thread, before other
     threads start.
     """
     before = os.umask(_OTHERS)

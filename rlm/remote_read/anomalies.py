@@ -1,8 +1,8 @@
-"""ReadAnomalies: stored objects that a reader found missing or corrupt.
+"""ReadAnomalies: tracks stored objects that a reader found missing or corrupt.
 
-An anomaly is open from the first failed read to the first successful read of the same offsets. The
-first failed read of a segment is logged. Until a minute after the segment's last anomaly closed,
-later ones are only counted, and logged as a sum at most every ten minutes. This module does not
+An anomaly opens with a failed read and closes when reads of the failed offsets succeed. The first
+failed read of a segment is logged. Until a minute after the segment's last anomaly closed, later
+failures are only counted; their sum is logged at most once in ten minutes. This module does not
 know the metadata topic: rlm.remote_read.anomaly_reporter records open anomalies there.
 """
 
@@ -36,7 +36,7 @@ _OTHER = ("other", "-1")
 
 
 class AnomalyLabels(NamedTuple):
-    """The labels of failed reads in metrics."""
+    """Represents the labels of failed reads in metrics."""
 
     topic: str
     partition: str
@@ -45,7 +45,7 @@ class AnomalyLabels(NamedTuple):
 
 @dataclass(slots=True)
 class OpenAnomaly:
-    """An object that cannot be read, with up to 64 of the offsets of failed reads."""
+    """Represents an object that cannot be read, with at most 64 offsets of failed reads."""
 
     segment_id: RemoteLogSegmentId
     object_key: str
@@ -71,17 +71,17 @@ class OpenAnomaly:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedAnomaly:
-    """An anomaly whose object was read again."""
+    """Represents an anomaly whose object can be read again."""
 
     topic_id_partition: TopicIdPartition
     anomaly_id: UUID
 
 
 class ReadAnomalies:
-    """Counts each failed read of a segment, and knows which objects fail now. Thread-safe.
+    """Counts each failed read of a segment, and lists unreadable objects. Thread-safe.
 
-    Memory: 1,000 open anomalies with up to 64 offsets each, 1,000 closed ones, and 1,000 counts. In
-    addition, the ids of 1,000 logged segments, and of 1,000 whose anomalies closed lately.
+    Memory: 1,000 open anomalies with at most 64 offsets each, 1,000 closed ones, and 1,000 counts.
+    The ids of 1,000 logged segments and of 1,000 with recently closed anomalies add to that.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -102,7 +102,7 @@ class ReadAnomalies:
         *,
         offset: int,
     ) -> None:
-        """Record that a read of a segment failed before it reached `offset`."""
+        """Record that a read at `offset` failed in a segment."""
         fault = object_fault(metadata, error)
         kind = AnomalyKind.MISSING if fault.is_missing else AnomalyKind.CORRUPT
         key = fault.object_key
@@ -181,14 +181,14 @@ class ReadAnomalies:
             return tuple(self._open.values())
 
     def take_closed(self) -> tuple[ClosedAnomaly, ...]:
-        """Return the anomalies that were closed since the last call."""
+        """Return the anomalies that closed since the last call."""
         with self._lock:
             closed = tuple(self._closed.values())
             self._closed.clear()
         return closed
 
     def forget(self, anomaly_id: UUID) -> None:
-        """Remove an anomaly: its segment is not stored any more, or its object is intact."""
+        """Remove an anomaly because its segment is no longer stored or its object is intact."""
         with self._lock:
             found = self._open.pop(anomaly_id, None)
             if found is not None:
@@ -218,7 +218,7 @@ class ReadAnomalies:
         self._counts[labels] += 1
 
     def _is_first(self, segment_id: RemoteLogSegmentId) -> bool:
-        """Return whether to log a segment with an open anomaly; afterwards it counts as logged."""
+        """Return whether to log a segment with an open anomaly; mark the segment as logged."""
         now_ms = self._clock.monotonic_ms()
         closed_ms = self._closed_segments.pop(segment_id, None)
         if closed_ms is not None and now_ms < closed_ms + _REOPEN_MS:
@@ -236,7 +236,7 @@ class ReadAnomalies:
     def _close_segment(self, segment_id: RemoteLogSegmentId) -> None:
         """Remember for a minute that a segment without open anomalies was logged.
 
-        Above a thousand, drop the oldest.
+        Drops the oldest segments above 1,000.
         """
         if segment_id not in self._logged_segments or self._has_open(segment_id):
             return
@@ -251,7 +251,7 @@ class ReadAnomalies:
             del self._closed_segments[each]
 
     def _summary(self) -> tuple[int, int] | None:
-        """Return failing segments and unlogged failures since the last call; None if too soon."""
+        """Return (failing segments, unlogged failures since the last sum); None if too soon."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._summary_at_ms:
             return None

@@ -25,7 +25,7 @@ from rsm.segment.metadata import SegmentState
 _log = logging.getLogger(__name__)
 
 UPDATE_INTERVAL_MS = 60_000
-"""An anomaly is recorded at once, and again only after this time, even if closed meanwhile."""
+"""The least time between two records of one anomaly, even if it closes in between."""
 
 _ATTEMPTS_MAX_COUNT = (1 << 63) - 1
 _CLOSED_REPORTS_COUNT = 1_000
@@ -33,9 +33,9 @@ _CLOSED_REPORTS_COUNT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReportedAnomaly:
-    """When this process recorded `found`, and how many attempts it had by then.
+    """Represents when this process recorded `found`, and with how many attempts.
 
-    An anomaly that closes and opens again is another `found`, with its own attempts.
+    If an anomaly closes and opens again, it is a new `found`, whose attempts start at 0.
     """
 
     at_ms: int
@@ -44,15 +44,15 @@ class _ReportedAnomaly:
     is_accepted: bool
 
     def attempts_of(self, found: OpenAnomaly) -> int:
-        """Return how many attempts of `found` are in the record."""
+        """Return how many attempts of `found` the record includes."""
         return self.attempts if self.is_accepted and self.found is found else 0
 
 
 class AnomalyReporter:
     """Records the open anomalies of a process, and clears closed ones. Used by one thread.
 
-    Memory: one entry for each open anomaly and for each partition without room. In addition, up to
-    1,000 entries for anomalies that closed within a minute after their report.
+    Memory: one entry for each open anomaly, one for each partition without room for another, and up
+    to 1,000 for anomalies that closed within a minute after their report.
     """
 
     def __init__(

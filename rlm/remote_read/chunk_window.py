@@ -1,8 +1,8 @@
-"""ChunkWindow: complete, verified record batches in chunks of a stored segment's log.
+"""ChunkWindow: finds and verifies complete record batches in chunks of a stored segment's log.
 
-A chunk may start and end within a batch. It remembers its verified batches, so that each is
-verified once for all readers. A batch belongs to the chunk in which it starts, and is verified when
-all its bytes are present. This module does not know where chunks come from.
+A chunk may start and end within a batch. Each chunk remembers its verified batches, so that they
+are verified once for all readers. A batch belongs to the chunk in which it starts, and is verified
+when all its bytes are present. This module does not know where chunks come from.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rsm.segment.indexes import OffsetIndexEntry
 
 
 class SegmentChunk:
-    """Bytes of a log from `position`. `run`: its verified batches, for use only under `lock`."""
+    """Represents a log's bytes from `position`. `lock` guards `run`, its verified batches."""
 
     def __init__(self, content: bytes | bytearray | memoryview, position: int) -> None:
         self.content = content if isinstance(content, memoryview) else memoryview(content)
@@ -47,10 +47,10 @@ class SegmentChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStart:
-    """The start of a batch. `entry` is its index entry; None if the index did not give the start.
+    """Represents where a batch starts. `entry` is None if the start is not from the index.
 
-    `at_least_offset` is the lowest possible offset of the batch: the next offset after the previous
-    batch, if known.
+    `at_least_offset` is the lowest possible offset of the batch: the offset after the previous
+    batch, or 0 if that is unknown.
     """
 
     position: int
@@ -60,9 +60,9 @@ class BatchStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Complete batches at [position, end_position) of the log, with offsets below `next_offset`.
+    """Represents complete batches in [position, end_position), with offsets below `next_offset`.
 
-    Both positions are equal if the first batch is larger than allowed.
+    The positions are equal if the first batch exceeds the size limit.
     """
 
     position: int
@@ -73,10 +73,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incomplete:
-    """The requested batch starts at `position` or later; more bytes are needed to find it.
+    """Represents that more bytes are needed: the requested batch starts at `position` or later.
 
-    The bytes up to `end_position` must be present. The batch at `position` has no offset below
-    `next_offset`.
+    The next attempt needs the bytes up to `end_position`. The batch at `position` has no offset
+    below `next_offset`.
     """
 
     position: int
@@ -84,12 +84,12 @@ class Incomplete:
     next_offset: int
 
 
-# A verification that no fetch waits for releases the chunk's lock after this many bytes.
+# After this many bytes, verification ahead of fetches releases the chunk's lock for a moment.
 _CHECKED_AT_ONCE_BYTES = 262_144
 
 
 class ChunkWindow:
-    """Neighboring chunks of one segment, in order, read as one. Thread-safe.
+    """Represents neighboring chunks of one segment, in order, read as one. Thread-safe.
 
     `cut` raises CorruptError with the position; the other methods do not raise it.
     """
@@ -102,8 +102,8 @@ class ChunkWindow:
     def check_on(self, position: int) -> int:
         """Verify batches from `position`; return where the first unverified one starts.
 
-        If that is within the window, bytes are missing or corrupt there. A request for corrupt
-        bytes gets the error.
+        If that position is within the window, the batch there is incomplete or corrupt. A later
+        `cut` at a corrupt batch raises the error.
         """
         next_offset = 0
         with suppress(CorruptError):
@@ -126,7 +126,8 @@ class ChunkWindow:
     ) -> Cut | Incomplete | None:
         """Return complete batches within `max_bytes`; the first one ends at `offset` or later.
 
-        `begin` is at or below that one. None if the segment's readable part has no such batch.
+        `begin` is the start of that batch or of an earlier one. Returns Incomplete if the window
+        lacks bytes, None if the segment's readable part has no such batch.
         """
         first = self._find(begin, offset)
         if isinstance(first, Incomplete):
@@ -147,7 +148,7 @@ class ChunkWindow:
         )
 
     def checked(self, position: int, offset: int, *, max_bytes: int) -> Cut | None:
-        """Return verified batches, like `cut`; None if the one at `position` is not verified.
+        """Return verified batches, like `cut`; None if the batch at `position` is not verified.
 
         That batch has no offset below `offset`, and is returned whatever its size. This method
         neither verifies nor waits.
@@ -175,7 +176,7 @@ class ChunkWindow:
     def _checked_span(
         self, chunk: SegmentChunk, position: int, limit_position: int, *, at_least_count: int
     ) -> LocatedBatch | None:
-        """Return a chunk's verified batches; None also while another thread verifies it."""
+        """Return the chunk's verified batches; None if there are none, or if the lock is taken."""
         if not chunk.lock.acquire(blocking=False):
             return None
         try:
@@ -213,7 +214,7 @@ class ChunkWindow:
         return Incomplete(position=position, end_position=end_position, next_offset=next_offset)
 
     def _reach(self, first: LocatedBatch, limit_position: int) -> tuple[int, int]:
-        """Return the end of the complete, correct and readable batches from `first` on."""
+        """Return the end of the complete, correct and readable batches that begin with `first`."""
         position, next_offset = first.end_position, first.next_offset
         limit_position = min(limit_position, self._end_position)
         for chunk in self._chunks:
@@ -232,7 +233,7 @@ class ChunkWindow:
         return position, next_offset
 
     def _check_chunk(self, chunk: SegmentChunk, position: int, next_offset: int) -> tuple[int, int]:
-        """Verify a chunk's batches; return where the first unverified one starts, and its offset.
+        """Verify a chunk's batches; return the position and the least offset of the next one.
 
         `next_offset` is the lowest valid offset of the batch at `position`.
         """
@@ -278,7 +279,7 @@ class ChunkWindow:
         return BatchRun(position, at_least_offset=max(start_offset, at_least_offset))
 
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
-        """Verify batch after batch, while they start in the chunk and are complete."""
+        """Verify the complete batches that start in the chunk, up to `until`."""
         if _is_at_end(chunk, run, until):
             return
         expectation = SegmentExpectation(self._stored.metadata)
@@ -290,7 +291,7 @@ class ChunkWindow:
             check_batch(run, carry.pieces, expectation)
 
     def _carry(self, position: int) -> BatchCarry:
-        """Return the batch at `position`, which ends in a later chunk, as far as it is present."""
+        """Return the present bytes of the batch at `position`; it may end in a later chunk."""
         carry = BatchCarry(position)
         for piece in self.view(position, self._end_position):
             carry.take(piece)

@@ -22,7 +22,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import RemoteStorageManager
 
 Lookup = Callable[[int], StoredRange | NotStored]
-"""Returns the stored range from which to read an offset of one partition."""
+"""Returns the stored range from which to read an offset; NotStored if no segment serves it."""
 
 
 class LookedUpReader:
@@ -47,7 +47,7 @@ class LookedUpReader:
     ) -> RemoteScan:
         """Read from the batch that contains `from_offset`; the last run may exceed `end_offset`.
 
-        The scan ends at the first offset without a readable stored segment.
+        The scan ends at the first offset that no stored segment serves.
         """
         return self._scanner.scan(
             _segments(look_up, from_offset, end_offset), from_offset, end_offset
@@ -63,7 +63,7 @@ class LookedUpReader:
 
 
 class RemoteLogReader(LookedUpReader):
-    """Reads the segments that the metadata has. Thread-safe like its base class."""
+    """Reads the segments that the metadata lists. Thread-safe like its base class."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RemoteLogReader(LookedUpReader):
 def _segments(
     look_up: Lookup, from_offset: int, end_offset: int | None
 ) -> Iterator[tuple[StoredRange, int]]:
-    """Yield one segment after the other, each with the offset to start at."""
+    """Yield the segments in order, each with the offset to start at."""
     offset = from_offset
     while end_offset is None or offset < end_offset:
         stored = look_up(offset)

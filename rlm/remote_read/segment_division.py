@@ -1,11 +1,11 @@
-"""SegmentDivision: the chunk size of each segment, from measurements of the store.
+"""SegmentDivision: chooses the chunk size of each segment from measurements of the store.
 
 The first reader of a segment fixes the size for all, because readers share chunks.
 
-The transfer of a chunk should take as long as the store takes to start. The read of a smaller chunk
-mostly waits; a larger one uses memory for little gain. A store with a high latency thus gets fewer
-and larger requests. A very fast store, such as a directory, gets them too, because this process's
-overhead counts as its latency. Small reads show the latency, large ones the throughput.
+The transfer of a chunk should take as long as the store's latency. The read of a smaller chunk
+mostly waits; a larger chunk uses memory for little gain. A store with a high latency thus gets
+fewer and larger requests. So does a very fast store, such as a directory, because this process's
+overhead counts as latency. Small reads show the latency, large reads the throughput.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 from rsm.segment.ids import RemoteLogSegmentId
 
-# Above this count, the oldest segment is forgotten. If it is read again, it is divided again, and
-# its old chunks age out of the cache.
+# Above this count, the size of the oldest segment is forgotten. The next read divides the segment
+# again, and its old chunks age out of the cache.
 _LIMIT_COUNT = 10_000
 _WEIGHT = 0.125  # the weight of the newest measurement in an average
-_LEAST_MS = 20.0  # for a range's transfer, so that this process's overhead is small
-_SHARE_PARTS = 4  # ranges that a share has room for, so that some can be prefetched
+_LEAST_MS = 20.0  # the least time for a range, so that this process's overhead is small
+_SHARE_PARTS = 4  # the ranges that fit into a share, so that some can be prefetched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +39,10 @@ class _Average:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeSize:
-    """How much of a segment to read at once, from the latency and throughput of the store.
+    """Computes the size of a segment's ranges from the latency and throughput of the store.
 
-    Immutable. Has the measurements of small and of large reads. A range is `least_bytes` times a
-    power of two, at most `most_bytes`.
+    Immutable. Contains averages of small and of large reads. A range is `least_bytes` times a power
+    of two, at most `most_bytes`.
     """
 
     least_bytes: int
@@ -51,7 +51,7 @@ class RangeSize:
     large: _Average | None = None
 
     def after(self, size_bytes: int, duration_ms: float) -> RangeSize:
-        """Return the measurements with one more read."""
+        """Return a copy that includes one more measured read."""
         if 2 * size_bytes <= self.least_bytes:
             return replace(self, small=_averaged(self.small, size_bytes, duration_ms))
         return replace(self, large=_averaged(self.large, size_bytes, duration_ms))
@@ -67,7 +67,7 @@ class RangeSize:
     def _worthwhile_bytes(self) -> int:
         """Return the range size from the measurements.
 
-        With only small or only large reads, they count as throughput without latency.
+        If only small or only large reads were measured, the latency counts as 0.
         """
         nothing = _Average(size_bytes=0.0, duration_ms=0.0)
         less = self.small if self.small and self.large else nothing
@@ -90,9 +90,9 @@ def _averaged(average: _Average | None, size_bytes: int, duration_ms: float) -> 
 
 
 class SegmentDivision:
-    """The chunk sizes of segments. `share_bytes`: how much memory a reader may use now.
+    """Represents the chunk sizes of segments. Thread-safe. Memory: 2 MB.
 
-    Thread-safe. Memory: 2 MB.
+    `share_bytes` returns how much memory a reader may use now.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class SegmentDivision:
     ) -> None:
         self._share_bytes = share_bytes
         self._size = RangeSize(least_bytes=least_bytes, most_bytes=most_bytes)
-        self._known: OrderedDict[int, int] = OrderedDict()  # by the segments' own ids
+        self._known: OrderedDict[int, int] = OrderedDict()  # keyed by segment id
         self._lock = threading.Lock()
 
     def known_chunk_bytes(self, segment_id: RemoteLogSegmentId) -> int | None:

@@ -1,4 +1,4 @@
-"""SegmentParts: the parts of stored segments that a cache reads as units: chunks and indexes.
+"""SegmentParts: builds requests for the cached units of stored segments: chunks and indexes.
 
 This module decides how a segment is divided for a chunk cache, and the size at which the cache
 counts each part. Other modules look up offsets and positions.
@@ -32,7 +32,7 @@ _AFTER_KEY = "|"  # the last `|` of a name ends the key, because a key may conta
 
 
 class SegmentParts:
-    """Requests for the parts of segments in `storage`. Thread-safe.
+    """Builds requests for the parts of segments in `storage`. Thread-safe.
 
     Their `load` raises what the storage raises; NotFoundError and CorruptError name the segment.
     `peek` returns a part that is in memory, else None.
@@ -54,7 +54,7 @@ class SegmentParts:
         self._peek = peek
 
     def chunk_index(self, metadata: RemoteLogSegmentMetadata, position: int) -> int:
-        """Return the index of the chunk with the byte at `position`."""
+        """Return the number of the chunk that contains the byte at `position`."""
         return position // self._division.chunk_bytes(metadata.segment_id)
 
     def chunk_count(self, metadata: RemoteLogSegmentMetadata) -> int:
@@ -68,7 +68,7 @@ class SegmentParts:
         return [ChunkKey(name, index) for index in indexes]
 
     def known_chunk_key(self, metadata: RemoteLogSegmentMetadata, position: int) -> ChunkKey | None:
-        """Return the key of the chunk with the byte at `position`; None before the division."""
+        """Return the key of the chunk at `position`; None if the segment is not divided yet."""
         if self._division.known_chunk_bytes(metadata.segment_id) is None:
             return None
         return self.chunk_keys(metadata, [self.chunk_index(metadata, position)])[0]
@@ -78,8 +78,8 @@ class SegmentParts:
     ) -> ChunkRequest[SegmentPart]:
         """Return the request for one chunk of the log; the last chunk of a segment may be shorter.
 
-        With `is_ahead` the reading thread also verifies the chunk's batches, and those of neighbors
-        that lacked only this chunk. Fetches then do not wait for the verification.
+        With `is_ahead`, the reading thread also verifies the chunk's batches, and the batches of
+        neighbors that lacked only this chunk. Fetches then do not wait for the verification.
         """
         chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
         positions = ByteRange(
@@ -96,9 +96,9 @@ class SegmentParts:
     def span(
         self, metadata: RemoteLogSegmentMetadata, position: int, end_position: int
     ) -> ChunkRequest[SegmentPart]:
-        """Return the request for [position, end_position) of the log, as a chunk of its own.
+        """Return the request for [position, end_position) of the log, as a separate chunk.
 
-        It loads faster than the chunks around it, but serves only requests for the same range.
+        It loads faster than regular chunks, but serves only requests for the same range.
         """
         positions = ByteRange(
             start_position=position, end_position=min(end_position, metadata.segment_size_bytes)
@@ -115,7 +115,7 @@ class SegmentParts:
         return ChunkKey(part_name(metadata.objects[-1].key, INDEXES), 0)
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
-        """Return the request for a segment's indexes, which count as much as their object."""
+        """Return the request for a segment's indexes, which count with their object's size."""
         return ChunkRequest(
             key=self.indexes_key(metadata),
             size_bytes=metadata.objects[-1].length_bytes or 1,
@@ -139,13 +139,15 @@ class SegmentParts:
     ) -> None:
         with naming_segment(metadata, positions=positions):
             read_bytes = self._storage.fetch_log_segment_into(metadata, positions, buffer)
-            if read_bytes != len(positions):  # the rest of the buffer has older data
-                raise CorruptError("a segment is shorter than its record says", read=read_bytes)
+            if read_bytes != len(positions):  # the rest of the buffer contains older data
+                raise CorruptError(
+                    "the stored segment is shorter than its record says", read=read_bytes
+                )
 
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
-        """Verify the batches that a chunk now in memory completes, from a known start of a batch.
+        """Verify the batches that a chunk completes, from the last known start of a batch.
 
-        The start may be in an earlier chunk, if all chunks in between are in memory.
+        That start may be in an earlier chunk if all chunks in between are in memory.
         """
         chunk = self._chunk_in_memory(metadata, index)
         while chunk is not None and chunk.unchecked_position is None:
@@ -171,12 +173,12 @@ class SegmentParts:
 
 
 def part_name(object_key: str, part: str) -> str:
-    """Return the name of an object's parts of one kind in the chunk cache."""
+    """Return the chunk cache's name for an object's parts of one kind."""
     return f"{object_key}{_AFTER_KEY}{part}"
 
 
 def object_of_part(name: str) -> str:
-    """Return the key of the object from which a part of this name was read."""
+    """Return the key of the object that contains the parts of this name."""
     return name.rpartition(_AFTER_KEY)[0]
 
 
@@ -189,7 +191,7 @@ def read_stored(
 
 
 def _forget_locals(error: BaseException | None) -> None:
-    """Clear the frames of an error, because a kept error must not keep read buffers in memory."""
+    """Clear the frames of an error and its causes, which would keep read buffers in memory."""
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__cause__

@@ -1,12 +1,12 @@
-"""StoreOnlyLog: the records of one partition from the store alone, each once and in order.
+"""StoreOnlyLog: reads a partition's records from the store alone, each once and in order.
 
 Without the metadata topic, the companions decide what is read (rsm.read.store_scan). An offset is
-read from a complete segment that has it in the lineage. If several segments have the offset, they
-have the same records of it. The first in this order is read: the highest end in the lineage, the
-lowest start, the highest leader epoch of the writer, the newest copy, the lowest segment id.
+read from a complete segment that contains it in the lineage. If several segments contain the
+offset, their records are equal. The first in this order is read: the highest end in the lineage,
+the lowest start, the highest leader epoch of the writer, the newest copy, the lowest segment id.
 
-If a segment is damaged, another one that has the next offset is read instead. An offset that no
-complete segment has is an error, because the store does not know recorded gaps. It is also an error
+If a segment is damaged, another segment with the next offset is read instead. An offset that no
+complete segment contains is an error, because the store does not record gaps. It is also an error
 if the log may continue in an unreadable segment.
 """
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoreOnlyLog:
-    """One partition, read by one thread. `reader` reads from `storage`."""
+    """Represents one partition, read by one thread. `reader` reads from `storage`."""
 
     def __init__(
         self,
@@ -50,16 +50,17 @@ class StoreOnlyLog:
         self._log = self._log_of(found.segments)
 
     def offsets(self) -> OffsetRange:
-        """Return the first and the end offset of what is stored, whatever is missing in between.
+        """Return the range from the first stored offset to the end offset; it may have holes.
 
-        Raises NotFoundError if no complete segment is stored, or the error of an unreadable one.
+        If no complete segment is stored, raises the error of an unreadable segment; NotFoundError
+        if there is none.
         """
         end_offset = stored_end(self._log.ranges)
         if end_offset is None:
             for each in self._unreadable:
                 raise each.error
             raise NotFoundError(
-                "the store has no complete segment of the partition",
+                "cannot read the partition: the store has no complete segment of it",
                 partition=self._found.topic_id_partition,
             )
         return OffsetRange(
@@ -67,16 +68,16 @@ class StoreOnlyLog:
         )
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """Return the first offset since a time; None if no record is that new."""
+        """Return the first offset with at least `timestamp_ms`; None if no record has it."""
         found = first_record_since(self._reader, self._log.ranges, timestamp_ms)
         return None if found is None else found.offset
 
     def read(self, from_offset: int, end_offset: int | None = None) -> Iterator[TierRecords]:
-        """Read the records of [from_offset, end_offset); None: to the end of what is stored.
+        """Read the records of [from_offset, end_offset); None means the stored end offset.
 
-        Raises NotFoundError for an offset that no complete segment has, CorruptError with the
-        object and the position of damage, and RetriableError. Without `end_offset`, it raises,
-        after all records, the error of an unreadable segment that may have later offsets.
+        Raises NotFoundError for an offset that no complete segment contains, CorruptError with the
+        object and the position of damage, and RetriableError. If `end_offset` is None and an
+        unreadable segment may contain later offsets, raises its error after all records.
         """
         position = from_offset
         until_offset = self.offsets().end_offset if end_offset is None else end_offset
@@ -96,7 +97,7 @@ class StoreOnlyLog:
                 continue
             if scan.next_offset <= wanted.start_offset:
                 raise CorruptError(
-                    "a stored segment has no batch",
+                    "the stored segment contains no batch at or above the offset",
                     segment_id=found.metadata.segment_id,
                     offset=wanted.start_offset,
                 )
@@ -108,7 +109,7 @@ class StoreOnlyLog:
         return self._log.at(offset)
 
     def _leave_out(self, error: TieredStorageError, offset: int) -> None:
-        """Continue without the damaged segment; raise its error if no other one has the offset."""
+        """Continue without the damaged segment; raise its error if no other contains the offset."""
         segment_id = error.context.get("segment_id")
         remaining = [each for each in self._segments if each.segment_id != segment_id]
         log = self._log_of(remaining)
@@ -132,7 +133,7 @@ class StoreOnlyLog:
         )
 
     def _absent(self, found: NotStored) -> TieredStorageError:
-        """Return the error for an offset that no complete segment has."""
+        """Return the error for an offset that no complete segment contains."""
         for each in self._unreadable:
             if each.may_have(found.offset):
                 return each.error
@@ -141,7 +142,7 @@ class StoreOnlyLog:
         )
         missing_key = next(missing, None)
         return NotFoundError(
-            "no complete segment in the store has the offset",
+            "cannot read the offset: no complete segment in the store contains it",
             partition=self._found.topic_id_partition,
             offset=found.offset,
             until_offset=found.until_offset,

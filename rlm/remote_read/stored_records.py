@@ -1,4 +1,4 @@
-"""Decodes stored batches to the records that a reader wants."""
+"""Decodes stored batches into the records that a reader wants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rsm.spi import RemoteStorageManager
 
 
 class Tier(Enum):
-    """The tier from which records were read."""
+    """Represents the tier from which records were read."""
 
     REMOTE = "remote"
     LOCAL = "local"
@@ -26,7 +26,7 @@ class Tier(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierRecords:
-    """One or more records of one tier, in order."""
+    """Represents one or more records of one tier, in order."""
 
     tier: Tier
     records: Sequence[Record]
@@ -35,12 +35,10 @@ class TierRecords:
 def stored_records(
     scan: RemoteScan, wanted: OffsetRange, storage: RemoteStorageManager, isolation: Isolation
 ) -> Iterator[TierRecords]:
-    """Yield the records in `wanted`, without control records.
+    """Yield the records in `wanted`; omit control records.
 
-    Raises the errors of `scan` and `storage`.
-
-    With READ_COMMITTED, it also omits the records of aborted transactions, which each segment's
-    companion lists.
+    With READ_COMMITTED, also omits the records of aborted transactions, which each segment's
+    companion lists. Raises the errors of `scan` and `storage`.
     """
     metadata: RemoteLogSegmentMetadata | None = None
     aborted = AbortedTransactions()
@@ -61,7 +59,7 @@ def _decoded(
             continue
         records = decode_records(header, run.data[position : position + header.length_bytes])
         # Only the first and last batch can contain records outside of `wanted`. The header of a
-        # compressed message of magic 0 or 1 has only its last offset, so records are compared.
+        # compressed message of magic 0 or 1 contains only the last offset, so compare records.
         if records and not (
             wanted.start_offset <= records[0].offset and records[-1].offset < wanted.end_offset
         ):

@@ -1,9 +1,9 @@
-"""TieredLog: the records of one partition over both tiers, each once and in order.
+"""TieredLog: reads a partition's records from both tiers, each once and in order.
 
 Stored records come from the store, the others from the broker. The boundary may move during a read.
-The broker trims only stored records, so the reader asks the metadata again when the broker no
-longer has an offset. An offset that neither tier has is an error. Only a recorded gap is skipped,
-with a warning.
+The broker trims only stored records. So if it no longer has an offset, the reader looks the offset
+up in the metadata again. An offset that neither tier contains is an error. Only a recorded gap is
+skipped, with a warning.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _log = logging.getLogger(__name__)
 
 
 class BrokerLog(Protocol):
-    """The local log of one partition (rlm.broker.partition_reader)."""
+    """Represents the local log of one partition (rlm.broker.partition_reader)."""
 
     def start_offset(self) -> int:
         """Return the current local start offset. Raises RetriableError, FencedError."""
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """Return the first offset since a time; None if no record is that new.
+        """Return the first offset with at least `timestamp_ms`; None if no record has it.
 
         Raises RetriableError.
         """
@@ -44,14 +44,14 @@ class BrokerLog(Protocol):
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
         """Yield the log's records in [from_offset, end_offset), without control records.
 
-        Raises NotFoundError if the broker no longer has an offset; the records yielded before are
-        complete up to it. Raises RetriableError.
+        Raises NotFoundError if the broker no longer has an offset; all records below that offset
+        were yielded before. Raises RetriableError.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteTier:
-    """The store and its readers."""
+    """Represents the store and its readers."""
 
     storage: RemoteStorageManager
     reader: RemoteLogReader
@@ -59,7 +59,7 @@ class RemoteTier:
 
 
 class TieredLog:
-    """One partition, read by one thread. `remote` is None if no store is configured here.
+    """Represents one partition, read by one thread. `remote` is None if no store is configured.
 
     `isolation` must be that of `local`. All methods raise what the tiers raise.
     """
@@ -84,7 +84,10 @@ class TieredLog:
         return log_start_offset(self._metadata, self._partition, self._local.start_offset())
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """Return the first offset since a time, in either tier; None if no record is that new."""
+        """Return the first offset with at least `timestamp_ms` in either tier.
+
+        Returns None if no record has it.
+        """
         found = [self._local.offset_since(timestamp_ms)]
         if self._remote is not None:
             found.append(self._remote.timestamps.offset_since(self._partition, timestamp_ms))
@@ -95,9 +98,9 @@ class TieredLog:
     def read(self, from_offset: int, end_offset: int) -> Iterator[TierRecords]:
         """Read the records of [from_offset, end_offset), which must be within the log.
 
-        Raises NotFoundError if neither tier has an offset or an object is missing. Raises
-        CorruptError and RetriableError, and InvalidConfigError if no store is configured but one is
-        needed.
+        Raises NotFoundError if neither tier contains an offset, or if an object is missing.
+        Raises InvalidConfigError if the read needs a store and none is configured. Also raises
+        CorruptError and RetriableError.
         """
         position = from_offset
         while position < end_offset:
@@ -113,7 +116,7 @@ class TieredLog:
         """Read a gap from the broker if its log contains the gap's start; else warn and skip it."""
         if gap.offset >= self._local.start_offset():
             return (yield from self._read_local(gap.offset, end_offset))
-        assert gap.until_offset is not None, "a recorded gap ends somewhere"
+        assert gap.until_offset is not None, "a recorded gap has an end"
         _log.warning(
             LogLine(
                 "skipped a recorded gap: neither tier has its records",
@@ -125,7 +128,7 @@ class TieredLog:
         return gap.until_offset
 
     def _read_local(self, from_offset: int, end_offset: int) -> Generator[TierRecords, None, int]:
-        """Read to the end, or to where the broker has trimmed; return the next offset."""
+        """Read to `end_offset` or to the first trimmed offset; return the next offset to read."""
         position = from_offset
         try:
             for records in self._local.records(from_offset, end_offset):
@@ -153,20 +156,22 @@ class TieredLog:
     def _read_remote(
         self, remote: RemoteTier, from_offset: int, end_offset: int
     ) -> Generator[TierRecords, None, int]:
-        """Read as far as segments are stored; return the next offset."""
+        """Read as far as segments are stored; return the next offset to read."""
         scan = remote.reader.scan(self._partition, from_offset, end_offset)
         wanted = OffsetRange(start_offset=from_offset, end_offset=end_offset)
         yield from stored_records(scan, wanted, remote.storage, self._isolation)
         if scan.next_offset <= from_offset:
             raise CorruptError(
-                "a stored segment has no batch", partition=self._partition, offset=from_offset
+                "the stored segment contains no batch at or above the offset",
+                partition=self._partition,
+                offset=from_offset,
             )
         return scan.next_offset
 
 
 def _store_needed(partition: TopicIdPartition) -> InvalidConfigError:
     return InvalidConfigError(
-        "older data is in the store, but no store is configured here",
+        "cannot read older records: they are in the store, but no store is configured here",
         partition=partition,
         key="rsm.config.storage.filesystem.root",
         advice="Give the configuration file of `rlm run`, or set the keys of the store",

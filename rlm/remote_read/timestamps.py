@@ -1,7 +1,7 @@
-"""RemoteTimestamps: finds stored records by time, in time indexes and then in batches.
+"""RemoteTimestamps: finds stored records by timestamp, in time indexes and then in batches.
 
 Like Kafka's RemoteLogManager.findOffsetByTimestamp, it skips segments whose greatest timestamp is
-older. It never returns records outside of the lineage or below the log start.
+too old. It never returns records outside of the lineage or below the log start offset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRecord:
-    """A record's offset and timestamp; `leader_epoch` is None if its batch has none."""
+    """Represents a record; `leader_epoch` is None if its batch has none."""
 
     offset: int
     timestamp_ms: int
@@ -38,18 +38,18 @@ class StoredSegmentReader(Protocol):
         """Return a segment's complete, verified time index."""
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterable[StoredBatches]:
-        """Yield runs of batches, from the one with `from_offset` to the last readable one."""
+        """Yield runs of batches, from the batch with `from_offset` to the last readable one."""
 
 
 class RemoteTimestamps:
-    """Searches stored segments by time. Thread-safe. All methods raise what the reader raises."""
+    """Searches stored segments by timestamp. Thread-safe. Raises the errors of the reader."""
 
     def __init__(self, metadata: RemoteLogMetadataManager, reader: StoredSegmentReader) -> None:
         self._metadata = metadata
         self._reader = reader
 
     def offset_since(self, topic_id_partition: TopicIdPartition, timestamp_ms: int) -> int | None:
-        """Return the offset of the first record with at least `timestamp_ms`, if any."""
+        """Return the first offset with at least `timestamp_ms`; None if no record has it."""
         found = self.record_since(topic_id_partition, timestamp_ms)
         return None if found is None else found.offset
 
@@ -60,7 +60,7 @@ class RemoteTimestamps:
         *,
         below_offset: int | None = None,
     ) -> FoundRecord | None:
-        """Return the record of `offset_since`; skip segments from `below_offset` on.
+        """Return the record of `offset_since`; skip segments that start at `below_offset` or later.
 
         The record may still be at or above `below_offset`.
         """
@@ -111,7 +111,10 @@ class RemoteTimestamps:
 def first_record_since(
     reader: StoredSegmentReader, ranges: Iterable[StoredRange], timestamp_ms: int
 ) -> FoundRecord | None:
-    """Return the first record with at least `timestamp_ms` in ranges that ascend, if any."""
+    """Return the first record with at least `timestamp_ms`; None if the ranges have none.
+
+    The ranges must ascend.
+    """
     for stored in ranges:
         if stored.metadata.max_timestamp_ms < timestamp_ms:
             continue
@@ -151,7 +154,7 @@ def _greatest_in_batch(
 
 
 def _records(run: StoredBatches, position: int, header: BatchHeader) -> list[FoundRecord]:
-    """Return the records of one batch; a control batch counts as one, as in the broker's search."""
+    """Return the records of one batch; a control batch counts as one record, as in Kafka."""
     epoch = None if header.partition_leader_epoch < 0 else header.partition_leader_epoch
     if header.is_control:
         timestamp_ms = header.max_timestamp_ms

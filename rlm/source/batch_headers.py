@@ -1,7 +1,7 @@
 """Reads the headers of a log file's batches, without the records between them.
 
-Moves from header to header by position, and checks that the batches fill the file exactly. The
-scanner that reads the whole content checks the CRCs.
+Reads from header to header by position, and checks that the batches fill the file exactly. The
+scanner, which reads the whole content, checks the CRCs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXTENT = struct.Struct(">qi")
 
 
 class BatchSpan(NamedTuple):
-    """Represents a batch header's input to an index. A tuple: a segment may have millions."""
+    """Represents what an index needs of a batch. A tuple, because a segment may have millions."""
 
     base_offset: int
     last_offset: int
@@ -41,10 +41,10 @@ def read_batch_spans(
 ) -> Iterator[BatchSpan]:
     """Yield a span for each batch in the file's first `size_bytes`, in order.
 
-    Starts at `start_position`, where a batch has to begin. Raises CorruptError with the position
-    at invalid bytes and at a truncated last batch: a broker removes preallocated zeros and torn
-    batches before it appends to the next file. Uses one small buffer, and neither uses nor moves
-    the descriptor's own position.
+    A batch must begin at `start_position`. Raises CorruptError for invalid bytes, with their
+    position, and for a truncated last batch: a broker removes preallocated zeros and torn batches
+    before it appends to the next file. Uses one small buffer, and does not use or change the
+    descriptor's file position.
     """
     buffer = bytearray(_WINDOW_BYTES)
     window = memoryview(buffer)
@@ -71,7 +71,7 @@ def read_batch_extents(
 ) -> Iterator[tuple[int, int]]:
     """Yield (base offset, length in bytes) for each batch; otherwise like `read_batch_spans`.
 
-    Reads nothing else of a batch, so it costs a fraction of `read_batch_spans`.
+    Decodes nothing else of a batch, so it costs a fraction of `read_batch_spans`.
     """
     window = memoryview(bytearray(_LARGE_WINDOW_BYTES))
     window_bytes = _WINDOW_BYTES
@@ -87,7 +87,7 @@ def read_batch_extents(
             base_offset, length = _EXTENT.unpack_from(window, within)
             size = length + LOG_OVERHEAD_BYTES
             if not PREFIX_BYTES <= size <= MAX_BATCH_BYTES:
-                # This call raises CorruptError: the bytes are no batch.
+                # This call raises CorruptError, because the bytes are not a batch.
                 parse_header(window[:read_bytes], within, base_position=position)
             yield base_offset, size
             within += size

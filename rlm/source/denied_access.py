@@ -12,8 +12,8 @@ from pathlib import Path
 def denied_access(path: Path) -> Mapping[str, str]:
     """Return fields of an error: the path that refuses access, its owner, and this user.
 
-    That path is `path`, or its deepest parent that this user can look up. Numbers of users come
-    first, as `id` prints them: a container has no names for the users of its host.
+    That path is `path`, or else its deepest parent that this user can look up. Ids come before
+    names, as `id` prints them: a container does not know the names of its host's users.
     """
     refusing, found = next(_looked_up(path))
     return {
@@ -29,7 +29,7 @@ def _looked_up(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for each in (path, *path.absolute().parents):
         try:
             yield each, each.stat()
-        except OSError:  # absent, or within a directory that this user cannot search
+        except OSError:  # absent, or in a directory that this user cannot search
             continue
 
 

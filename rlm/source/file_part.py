@@ -1,8 +1,8 @@
 """Finds the whole batches in a part of a log file, to copy them as a segment or within one.
 
 Decides where such a part begins and ends, in offsets and in the file. A part begins with the batch
-that contains its first offset. In the active segment's file it ends with the last batch wholly
-below its end, because the broker may be writing the next one.
+that contains its first offset. In the active segment's file, it ends with the last whole batch
+below its end offset, because the broker may be writing the next one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rsm.segment.ranges import ByteRange, OffsetRange
 class FilePart:
     """Represents a part of a file: `positions` contain the batches of `offsets`.
 
-    `skipped_count`: the batches before the part that the search skipped; `batch_count`: the batches
-    of the part. Both are known only for NextBatches.
+    `skipped_count` is how many batches the search skipped before the part, `batch_count` how many
+    the part has. Both are 0 except for NextBatches.
     """
 
     offsets: OffsetRange
@@ -32,11 +32,11 @@ class FilePart:
 
 
 def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePart:
-    """Find the part of a file for a segment, by its batch headers up to its end.
+    """Find the part of a file for a segment, from the batch headers up to the segment's end.
 
-    Returns the whole file for a whole-file segment, or if a rolled file has no batch of the part.
-    Raises CorruptError at invalid bytes, RetriableError if a committed tail or NextBatches have no
-    whole batch in the file.
+    Returns the whole file for a whole-file segment, or if a rolled file contains no batch of the
+    segment. Raises CorruptError at invalid bytes, RetriableError if the file contains no whole
+    batch of a committed tail or of NextBatches.
     """
     if isinstance(segment, NextBatches):
         return _next_batches(descriptor, size_bytes, segment)
@@ -56,7 +56,7 @@ class _BatchStart(NamedTuple):
 
 
 def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _BatchStart | None:
-    """Find the first batch that reaches the wanted start; include missing offsets before it."""
+    """Find the batch at or after the wanted start; include missing offsets before it."""
     position = 0
     for span in read_batch_spans(descriptor, size_bytes):
         if span.last_offset >= wanted.start_offset:
@@ -66,7 +66,7 @@ def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _BatchStart
 
 
 def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> FilePart:
-    """Find the whole batches; read nothing after the end, where a batch may be incomplete."""
+    """Find the whole batches of a tail; read nothing after its end, where a batch may be torn."""
     begin: _BatchStart | None = None
     position, end_offset = 0, wanted.start_offset
     for span in read_batch_spans(descriptor, size_bytes):
@@ -79,12 +79,12 @@ def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> Fil
         if end_offset == wanted.end_offset:
             break
     if begin is None:
-        raise RetriableError("cannot copy the range: it has no whole batch", offsets=wanted)
+        raise RetriableError("cannot copy the range: it contains no whole batch", offsets=wanted)
     return _part(begin, end_offset, position)
 
 
 def _next_batches(descriptor: int, size_bytes: int, wanted: NextBatches) -> FilePart:
-    """Find whole batches from a position on; read nothing after the end."""
+    """Find the whole batches at or after a position; read nothing after the end."""
     begin: _BatchStart | None = None
     position, end_offset = wanted.position, wanted.offsets.start_offset
     skipped_count = batch_count = 0
@@ -108,7 +108,9 @@ def _next_batches(descriptor: int, size_bytes: int, wanted: NextBatches) -> File
         end_offset = wanted.offsets.end_offset
         begin = begin or _BatchStart(wanted.offsets.start_offset, position)
     if begin is None:
-        raise RetriableError("cannot copy the range: it has no whole batch", offsets=wanted.offsets)
+        raise RetriableError(
+            "cannot copy the range: it contains no whole batch", offsets=wanted.offsets
+        )
     found = _part(begin, end_offset, position)
     return replace(found, skipped_count=skipped_count, batch_count=batch_count)
 

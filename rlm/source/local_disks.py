@@ -17,7 +17,7 @@ from rsm.segment.ids import TopicIdPartition
 class DiskUsage:
     """Represents a file system's current usage; `name` is a log dir on it.
 
-    `used_bytes` includes all that the broker cannot use, such as reserves of the system.
+    `used_bytes` includes what the broker cannot use, such as blocks reserved for root.
     """
 
     name: str
@@ -30,10 +30,10 @@ class LocalDisks(ABC):
 
     @abstractmethod
     def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
-        """Return the usage of a partition's disk; partitions of one disk give the same name.
+        """Return the usage of a partition's disk; `name` is equal for all partitions on a disk.
 
-        Raises NotFoundError if no log dir has the partition, RetriableError if a log dir cannot be
-        read.
+        Raises NotFoundError if no log dir contains the partition, RetriableError if a log dir
+        cannot be read.
         """
 
 

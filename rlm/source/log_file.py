@@ -1,9 +1,9 @@
 """Opens a segment's log file, or a part of one, and reads its content with all checks.
 
 The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm. A
-follower's truncation and append may leave the inode and even the size equal. The file's
-modification time and its batches show such a change. The active segment's file grows. A copy reads
-only the committed data, which is not rewritten while this broker leads. The copier confirms the
+truncation and append by a follower may leave the inode and even the size unchanged; the file's
+modification time and its batches show the change. The active segment's file grows. A copy reads
+only committed data from it, which does not change while this broker leads. The copier confirms the
 leadership.
 """
 
@@ -33,7 +33,7 @@ _WRITTEN = "cannot read the segment: it was written to while it was read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIdentity:
-    """Represents what stays equal in a file until a process writes to it or replaces it."""
+    """Represents properties of a file that change if a process writes to it or replaces it."""
 
     device: int
     inode: int
@@ -51,10 +51,10 @@ class FileIdentity:
 
 
 class LogFile:
-    """Represents an open log file; close it after use, but not during a pass.
+    """Represents an open log file. Close it after use, but not during a pass over its content.
 
-    Each pass over the content allocates one buffer of `chunk_bytes`. The scanner buffers at most
-    one more batch.
+    Each pass over the content allocates one buffer of `chunk_bytes`. The scanner also buffers at
+    most one batch.
     """
 
     def __init__(
@@ -65,9 +65,10 @@ class LogFile:
         lineage: Lineage,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Open the file. Raises OSError if that fails, RetriableError if it is not as listed.
+        """Open the file. Raises OSError if that fails.
 
-        For a part of a file, also raises the errors of `find_part`.
+        Raises RetriableError if the file's size differs from the listing. Also raises the errors of
+        `find_part`.
         """
         self._path = path
         self._segment = segment
@@ -85,7 +86,7 @@ class LogFile:
 
     @property
     def part(self) -> FilePart:
-        """Return the part of the file to read: all of it, unless the segment is a part."""
+        """Return the part of the file to read, which may be the whole file."""
         return self._part
 
     @property
@@ -124,7 +125,7 @@ class LogFile:
             yield view
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """Read base offset and length of each batch. Raises the errors of `chunks`."""
+        """Yield the base offset and the length of each batch. Raises the errors of `chunks`."""
         with self.blaming_writers():
             yield from read_batch_extents(
                 self._descriptor,
@@ -147,8 +148,8 @@ class LogFile:
     def blaming_writers(self) -> Iterator[None]:
         """Convert CorruptError to RetriableError if the file has changed since it was opened.
 
-        Content that is being truncated and rewritten does not prove a fault of the disk. Converts
-        OSError, too.
+        Corrupt content does not prove a disk fault if the broker is rewriting it. Always converts
+        OSError.
         """
         try:
             yield

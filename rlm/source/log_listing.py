@@ -1,7 +1,7 @@
 """Lists a partition's log from its directory: rolled segments, the active one, leader epochs.
 
-To be cheap, a listing reuses the greatest timestamp of each rolled segment while its file has the
-same inode, size and time.
+To save reads, a listing reuses the greatest timestamp of each rolled segment whose file still has
+the same inode, size and modification time.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class ListedLog:
 def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
     """List the log; `before` is its earlier listing.
 
-    Raises RetriableError if there is no log, or it changes too fast or has no leader epochs yet.
-    Raises CorruptError if its checkpoint is malformed, OSError if the listing fails.
+    Raises RetriableError if there is no log, if it changes too fast, or if it has no leader epochs
+    yet. Raises CorruptError if its checkpoint is malformed, OSError if the listing fails.
     """
     known = before.known() if before is not None else {}
     for _ in range(_ATTEMPTS):
@@ -83,7 +83,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
 
 
 def list_file_sizes(directory: Path, from_offset: int) -> tuple[LogFileSize, ...]:
-    """List the log files from the one that has `from_offset` on; see LogSource.
+    """List the log file that contains `from_offset` and all later ones; see LogSource.
 
     Raises RetriableError if there is no log or it changes too fast, OSError if the listing fails.
     """
@@ -105,7 +105,7 @@ def list_file_sizes(directory: Path, from_offset: int) -> tuple[LogFileSize, ...
 
 def _unlisted(directory: Path) -> RetriableError:
     return RetriableError(
-        "cannot list the log: the directory has none, or the log changes too fast",
+        "cannot list the log: the directory contains none, or the log changes too fast",
         directory=directory,
     )
 
@@ -132,10 +132,10 @@ def _rolled_segment(
 
 
 def _modified_ms(time_index: Path) -> int:
-    """Return when the broker last changed the index: on roll, or 0 without a file.
+    """Return when the broker last changed the time index; 0 if the file does not exist.
 
-    On roll, the broker adds an entry and truncates the file. The time is later only if the broker
-    rebuilt the index after an unclean stop.
+    The last change is the roll, when the broker adds an entry and truncates the file. It is later
+    only if the broker rebuilt the index after an unclean stop.
     """
     try:
         return time_index.stat().st_mtime_ns // 1_000_000
@@ -144,10 +144,10 @@ def _modified_ms(time_index: Path) -> int:
 
 
 def _last_time_entry_ms(path: Path) -> int:
-    """Return the time of a rolled segment's last time index entry, its greatest time.
+    """Return a rolled segment's greatest timestamp, from the last entry of its time index.
 
-    The broker adds it on roll. Returns -1 if there is none, or if the file was not truncated on
-    roll.
+    The broker adds that entry when it rolls the segment. Returns -1 if there is no entry, or if the
+    file was not truncated then.
     """
     try:
         size_bytes = path.stat().st_size
@@ -170,4 +170,4 @@ def _read_checkpoint(directory: Path, *, required: bool) -> Lineage:
         return parse_leader_epochs(content, file=str(path))
     if required:
         raise RetriableError("cannot list the log: it has no leader epochs yet", path=path)
-    return Lineage()  # a log that has had no leader yet: the broker creates the file empty
+    return Lineage()  # a log that never had a leader: the broker creates the file empty

@@ -1,8 +1,8 @@
 """Opens the next batches of a log as a part of a segment that spans files.
 
-A part is opened like a segment (rlm/source/logdir.py): one listing, the log file by descriptor, the
-transactions; then the file must still have its name. A part has no indexes of its own:
-`JoinedParts` builds those of the whole segment.
+A part is opened like a segment (rlm.source.logdir): list the directory, open the log file, read the
+transactions, and check that the file still has its name. A part has no indexes; `JoinedParts`
+builds those of the whole segment.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from rsm.segment.ranges import OffsetRange
 def next_batches(
     files: PartitionFiles, begin: LogPosition, end_offset: int, *, max_bytes: int
 ) -> NextBatches:
-    """Find the file that has the position's offset, and the range to read from it.
+    """Find the file that contains the position's offset, and the range to read from it.
 
-    Raises NotFoundError if no file has it.
+    Raises NotFoundError if no file contains the offset.
     """
     bases = files.log_base_offsets
     following = bisect_right(bases, begin.offset)
@@ -101,7 +101,7 @@ class OpenLogDirPart:
 
 
 class JoinedParts:
-    """Represents consecutive parts of a log as one segment, with its bounds and companions.
+    """Joins consecutive parts of a log into one segment, with its bounds and companions.
 
     Memory: that of `JoinedCompanions`. Not thread-safe.
     """
@@ -124,7 +124,7 @@ class JoinedParts:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the greatest timestamp; the last file's time if no batch has one."""
+        """Return the greatest timestamp; the last file's modification time if no batch has one."""
         found = self._joined.max_timestamp_ms
         return self._modified_ms if found is None else found
 
@@ -139,5 +139,5 @@ class JoinedParts:
         )
 
     def companions(self, lineage: Lineage) -> SegmentCompanions:
-        """Return the companions of the parts so far, without a producer snapshot."""
+        """Return the companions of the appended parts; omit the producer snapshot."""
         return self._joined.companions(lineage)

@@ -20,10 +20,10 @@ from rsm.segment.ranges import OffsetRange
 class NextBatches(CommittedTail):
     """Represents the next whole batches of a file, rolled or active, to continue a segment.
 
-    They begin at or after `position`, where a batch begins. They have at most `max_bytes`, but at
-    least one batch. `size_bytes` is the least size of the file. `ends_file`: the file is rolled,
-    and `offsets` end with it. In that case the part can be empty, if compaction removed the last
-    batches.
+    `position` is the start of a batch; the batches begin there or later. They have at most
+    `max_bytes` unless the first is larger. `size_bytes` is the least size of the file. `ends_file`:
+    the file is rolled, and `offsets` end with it. The part can then be empty, if compaction removed
+    the last batches.
     """
 
     position: int
@@ -32,29 +32,29 @@ class NextBatches(CommittedTail):
 
 
 class OpenSegment(Protocol):
-    """Represents a segment open by descriptor; its file may be deleted or renamed."""
+    """Represents an open segment, whose file the broker may delete or rename."""
 
     @property
     def data(self) -> LogSegmentData:
-        """Return content and companions. The content checks each batch's CRC, offsets and epoch.
+        """Return content and companions. Reads of the content check each batch's CRC and offsets.
 
-        The offsets are those of whole batches. A part may begin below the wanted start, and in the
-        active segment's file it may end below the wanted end.
+        They also check the leader epochs. The offsets are those of whole batches. A part may begin
+        below the wanted start; in the active segment's file, it may end below the wanted end.
         """
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the greatest timestamp of the batches; the file's time if none has one.
+        """Return the batches' greatest timestamp; the file's modification time if none has one.
 
         A listing takes it from the time index, which may be wrong.
         """
 
     def verify_unchanged(self) -> None:
-        """After the last byte, raise RetriableError if the file has changed since it was opened."""
+        """Raise RetriableError if the file changed after it was opened; call it after all reads."""
 
 
 class OpenPart(Protocol):
-    """Represents whole committed batches of one file, open by descriptor, in a longer segment."""
+    """Represents committed whole batches of one open file, as a part of a longer segment."""
 
     @property
     def file_base_offset(self) -> int:
@@ -62,7 +62,7 @@ class OpenPart(Protocol):
 
     @property
     def first_entry_id(self) -> int:
-        """Return how many batches the file has before the part."""
+        """Return how many batches of the file precede the part."""
 
     @property
     def offsets(self) -> OffsetRange:
@@ -70,11 +70,11 @@ class OpenPart(Protocol):
 
     @property
     def log(self) -> SizedSource:
-        """Return the content. It checks each batch's CRC, offsets and epoch."""
+        """Return the content. Reads of it check each batch's CRC, offsets and leader epoch."""
 
     @property
     def transaction_index(self) -> bytes | None:
-        """Return the entries with markers in the part; None if the file has no index."""
+        """Return the entries whose markers are in the part; None if the file has no index."""
 
     @property
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
@@ -92,7 +92,7 @@ class OpenPart(Protocol):
         """Read the header of each batch, in order. Raises the errors of the content."""
 
     def verify_unchanged(self) -> None:
-        """After the last byte, raise RetriableError if the file has changed since it was opened."""
+        """Raise RetriableError if the file changed after it was opened; call it after all reads."""
 
 
 class LogSource(ABC):
@@ -100,7 +100,7 @@ class LogSource(ABC):
 
     @abstractmethod
     def partitions(self) -> tuple[TopicIdPartition, ...]:
-        """Return the partitions with a log; no future, stray, deleted or cluster metadata ones.
+        """Return the partitions with a log; omit future, stray, deleted and KRaft metadata ones.
 
         Raises RetriableError if a log dir cannot be read, because its partitions are unknown.
         """
@@ -109,18 +109,18 @@ class LogSource(ABC):
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         """List one partition's log.
 
-        Raises NotFoundError if no log dir has it. Raises RetriableError if its directory cannot be
-        read now: an offline log dir does not count as empty.
+        Raises NotFoundError if no log dir contains it. Raises RetriableError if its directory
+        cannot be read now: an offline log dir does not count as empty.
         """
 
     @abstractmethod
     def file_sizes(
         self, topic_id_partition: TopicIdPartition, from_offset: int
     ) -> tuple[LogFileSize, ...]:
-        """List the log files from the one that has `from_offset` on; all files if it is below them.
+        """List the log file that contains `from_offset`, and all later ones.
 
-        The files ascend, and end with the active one. Reads no other file, so it may be called
-        often. Raises the errors of `local_log`.
+        Lists all files if `from_offset` is below them. The files ascend, and end with the active
+        one. Reads no file's content, so you may call it often. Raises the errors of `local_log`.
         """
 
     @abstractmethod
@@ -136,8 +136,8 @@ class LogSource(ABC):
         Truncates indexes to their true size and checks them against the log. Rebuilds wrong
         indexes, and the indexes of a part. A missing producer snapshot or transaction index is
         recorded as absent, and so is the snapshot of a committed tail. Collects aborted
-        transactions from this and later transaction indexes. These are complete because the segment
-        must end at or below `last_stable_offset`, which the caller fetched before.
+        transactions from this and later transaction indexes. They are complete, because the segment
+        must end at or below `last_stable_offset`, which the caller fetched before this call.
 
         Raises NotFoundError if the segment is gone, RetriableError if it differs from the listing
         or cannot be read now, CorruptError if its content is invalid.
@@ -153,13 +153,13 @@ class LogSource(ABC):
         *,
         max_bytes: int,
     ) -> AbstractContextManager[OpenPart]:
-        """Open the next committed batches of the file that has an offset.
+        """Open the next committed batches of the file that contains `begin`.
 
         The part ends at the file's end, at or below `end_offset`, or at `max_bytes`. It has at
-        least one batch, unless compaction removed the file's last batches. The caller fetched
-        `end_offset` before, from the high watermark and the last stable offset. So the aborted
-        transactions are complete.
+        least one batch, unless compaction removed the file's last batches. The caller took
+        `end_offset` from the high watermark and the last stable offset before this call, so the
+        aborted transactions are complete.
 
-        Raises NotFoundError if the offset is deleted, RetriableError if there is no whole batch yet
-        or the file cannot be read now, CorruptError if its content is invalid.
+        Raises NotFoundError if the offset was deleted. Raises RetriableError if there is no whole
+        batch yet, or the file cannot be read now. Raises CorruptError if its content is invalid.
         """

@@ -4,13 +4,13 @@ Opens a segment in this order, so that its parts are consistent although the bro
 and deletes meanwhile:
 
 1. The log file, by descriptor: from then on, a rename or deletion does not change its content.
-2. One listing, which must show a rolled segment with the expected end.
+2. One listing. A rolled segment must have the expected end offset in it.
 3. Indexes, transactions and producer snapshot.
 4. The log file must still have its name. The broker renames a segment's log before its indexes,
-   and earlier segments before later ones. So an index that 3 did not find is absent, and not just
-   deleted.
+   and earlier segments before later ones. So an index that was not found in 3 did not exist; it
+   was not deleted meanwhile.
 
-After the last byte, `verify_unchanged` repeats 2 and 4; a deletion does no harm then.
+After the last byte, `verify_unchanged` repeats 2 and 4, but accepts a deletion by the broker.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
 class LogDirSource(LogSource):
     """Represents the partitions in a broker's log dirs.
 
-    Caches the last listing of each listed partition. An open segment has one descriptor, its
-    companions, and during a pass `chunk_bytes` and at most one batch.
+    Caches the last listing of each listed partition. An open segment uses one
+    descriptor and memory for its companions; a pass uses `chunk_bytes` and at most one batch more.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ def _open_log(path: Path, segment: LocalSegment, lineage: Lineage, chunk_bytes: 
 
 
 def _require_end(next_base_offset: int | None, segment: LocalSegment, directory: Path) -> None:
-    """Require that the file ends as listed; an active one may have rolled after the part."""
+    """Require that the file ends as listed; a committed tail's file may have rolled after it."""
     end_offset = segment.offsets.end_offset
     is_behind = next_base_offset is None or next_base_offset >= end_offset
     if not (is_behind if isinstance(segment, CommittedTail) else next_base_offset == end_offset):
@@ -228,7 +228,7 @@ def _require_end(next_base_offset: int | None, segment: LocalSegment, directory:
 
 @contextmanager
 def _unreadable_is_retriable(directory: Path) -> Iterator[None]:
-    """Convert OSError to RetriableError: the log dir fails, or the directory was moved."""
+    """Convert OSError to RetriableError: the log dir failed, or the directory was moved."""
     try:
         yield
     except OSError as error:

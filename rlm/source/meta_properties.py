@@ -1,4 +1,4 @@
-"""Identifies the broker of log dirs by their `meta.properties`.
+"""Identifies the broker that owns log dirs, from their `meta.properties`.
 
 Decides which log dirs must have the file, and compares them; `rsm.segment.checkpoints` parses it.
 """
@@ -24,7 +24,7 @@ META_PROPERTIES_FILE = "meta.properties"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """Represents one broker of one cluster; `cluster_id` as Kafka prints it."""
+    """Represents one broker of one cluster; `cluster_id` is as Kafka prints it."""
 
     node_id: int
     cluster_id: str
@@ -33,11 +33,11 @@ class BrokerIdentity:
 def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
     """Read the identity of the broker that owns these log dirs.
 
-    If another log dir identifies the broker, ignores a log dir without the file or on a failed
-    disk: the broker formats a new one, and runs without a failed one. Raises InvalidConfigError if
-    a log dir is unreadable, or a file is malformed. Also raises it if two log dirs belong to
-    different brokers or clusters (with both names). Raises HostNotReadyError if a log dir is
-    missing, or if none has the file.
+    Ignores a log dir without the file or on a failed disk if another log dir identifies the broker:
+    the broker formats new log dirs and runs without failed ones. Raises InvalidConfigError if this
+    user may not read a log dir, if a file is malformed, or if two log dirs belong to different
+    brokers or clusters. Raises HostNotReadyError if a log dir is missing, or if none has the
+    file.
     """
     identities: dict[Path, BrokerIdentity] = {}
     for log_dir in log_dirs:

@@ -1,7 +1,7 @@
 """Finds the directories of a broker's partitions in its log dirs.
 
 A partition's directory is named `<topic>-<partition>`, and its `partition.metadata` contains the
-topic's id. Future replicas, stray ones and those being deleted are named
+topic's id. Future replicas, stray replicas and those being deleted are named
 `<topic>-<partition>.<uuid>-future`, `-stray` and `-delete`. Source:
 org.apache.kafka.storage.internals.log.UnifiedLog, LogManager.
 """
@@ -53,8 +53,8 @@ class PartitionDirs:
     def find(self, topic_id_partition: TopicIdPartition) -> Path:
         """Return the directory of the partition.
 
-        Raises NotFoundError if there is none. Raises RetriableError if a log dir that may have it
-        is unreadable, or if the broker has not written the directory's topic id yet.
+        Raises NotFoundError if there is none. Raises RetriableError if a log dir that may contain
+        it is unreadable, or if the broker has not written the directory's topic id yet.
         """
         found: list[tuple[int, Path]] = []
         nameless: Path | None = None
@@ -83,7 +83,8 @@ class PartitionDirs:
                 "the broker has not written the topic's id (partition.metadata) yet", path=nameless
             )
         raise NotFoundError(
-            "cannot find the partition: no log dir has it", topic_id_partition=topic_id_partition
+            "cannot find the partition: no log dir contains it",
+            topic_id_partition=topic_id_partition,
         )
 
 
@@ -95,7 +96,7 @@ def _partitions_in(log_dir: Path) -> Iterator[TopicIdPartition]:
 
 
 def _read_partition(directory: Path) -> TopicIdPartition | None:
-    """Return the directory's partition; None if it has none, or no topic id yet."""
+    """Return the directory's partition; None if it is not one, or has no topic id yet."""
     match = _NAME.fullmatch(directory.name)
     if match is None or match[1] == _CLUSTER_METADATA_TOPIC:
         return None
@@ -114,7 +115,7 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
 
 
 def _require_online(log_dir: Path) -> None:
-    """Raise RetriableError without meta.properties: an unmounted log dir is an empty directory."""
+    """Raise RetriableError if there is no meta.properties: the log dir may not be mounted."""
     try:
         (log_dir / META_PROPERTIES_FILE).stat()
     except OSError as error:

@@ -39,7 +39,7 @@ class PartitionFiles:
     def next_base_offset(self, base_offset: int) -> int | None:
         """Return the base offset of the log file after `base_offset`; None if there is none.
 
-        A segment with a next one is rolled: the broker appends only to the last one.
+        A file with a successor is rolled: the broker appends only to the last one.
         """
         following = bisect_right(self.log_base_offsets, base_offset)
         later = self.log_base_offsets[following : following + 1]
@@ -54,7 +54,7 @@ def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
 def list_partition_files(directory: Path) -> PartitionFiles:
     """List the directory. Raises OSError if the listing fails.
 
-    Not atomic: a file that is created or deleted meanwhile may be listed or not.
+    Not atomic: a file that is created or deleted meanwhile may or may not be listed.
     """
     bases: dict[str, list[int]] = {LOG_SUFFIX: [], TRANSACTION_INDEX_SUFFIX: []}
     for name in os.listdir(directory):  # noqa: PTH208 - names are enough, and there are thousands

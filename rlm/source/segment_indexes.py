@@ -1,9 +1,9 @@
-"""Reads a segment's offset and time index: the broker's own if correct, else rebuilt ones.
+"""Reads a segment's offset index and time index; rebuilds them if the broker's are wrong.
 
 Builds both indexes from the log's batches and compares them with the broker's files. Files that
-differ may still be correct, for example after an older broker, another `index.interval.bytes`, or a
-restart within the segment. A second pass over the batches decides that. The rebuilt indexes are
-stored if the files are wrong, or if only a part of a file is copied.
+differ may still be correct, for example if an older broker wrote them, `index.interval.bytes`
+changed, or the broker restarted within the segment. A second pass over the batches checks them. The
+rebuilt indexes are stored if the files are wrong, or if only a part of a file is copied.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex, cut_preallocated
 from rsm.segment.log_line import LogLine
 
-_MIN_BATCH_BYTES = 26  # of magic 0; a batch has at most one entry in each index
+_MIN_BATCH_BYTES = 26  # a batch of magic 0; each index has at most one entry for a batch
 
 _END_OF_TIME_MS = (1 << 63) - 1
 
@@ -41,7 +41,7 @@ class LocalSegmentIndexes:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the log's greatest timestamp, in the last entry; -1 if no batch has one."""
+        """Return the log's greatest timestamp, from the last entry; -1 if no batch has one."""
         return self.time_index.lookup(_END_OF_TIME_MS).timestamp_ms
 
 
@@ -51,7 +51,7 @@ def read_segment_indexes(
     """Read the segment's indexes, checked against the batches of its log.
 
     Raises CorruptError if the batches do not fill the file or exceed the segment's offsets,
-    RetriableError if the reason is that the file is being written.
+    RetriableError if a process has written to the file meanwhile.
     """
     with log.blaming_writers():
         built = _build_indexes(log)
@@ -65,7 +65,7 @@ def read_segment_indexes(
         return kept
     _log.warning(
         LogLine(
-            "rebuilt indexes that are missing or do not agree with the log",
+            "rebuilt indexes that were missing or did not agree with the log",
             directory=files.directory,
             base_offset=segment.offsets.start_offset,
         )
@@ -94,7 +94,7 @@ def _build_indexes(log: LogFile) -> LocalSegmentIndexes:
 def _read_own_files(
     log: LogFile, files: PartitionFiles, segment: LocalSegment
 ) -> tuple[bytes, bytes] | None:
-    """Return the broker's two files, truncated to their true size; None if one is missing."""
+    """Return the broker's two files without preallocated zeros; None if one is missing."""
     max_entries = log.length_bytes // _MIN_BATCH_BYTES + 1
     contents: list[bytes] = []
     for suffix, entry in ((OFFSET_INDEX_SUFFIX, OFFSET_ENTRY), (TIME_INDEX_SUFFIX, TIME_ENTRY)):
@@ -109,10 +109,10 @@ def _read_own_files(
 def _own_if_right(
     own: tuple[bytes, bytes], built: LocalSegmentIndexes, log: LogFile, segment: LocalSegment
 ) -> LocalSegmentIndexes | None:
-    """Return the broker's indexes if they agree with the log and are not truncated."""
+    """Return the broker's indexes; None if they do not agree with the log or are truncated."""
     offsets, log_bytes = segment.offsets, max(log.length_bytes, 1)
     if len(own[0]) < len(built.offset_index.data) and built.offset_index.data.startswith(own[0]):
-        return None  # correct up to its truncation, but useless after that
+        return None  # correct, but entries at its end are missing
     try:
         offset_index = OffsetIndex.parse(own[0], offsets=offsets, log_bytes=log_bytes)
         time_index = TimeIndex.parse(own[1], offsets=offsets)

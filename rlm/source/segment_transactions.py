@@ -1,6 +1,6 @@
 """Collects the aborted transactions of a segment, including those that end after it.
 
-An aborted transaction is in the index of the segment that has its abort marker, with the log's last
+The index of the segment with the abort marker lists the aborted transaction, with the log's last
 stable offset at that time. The search continues through later segments until an entry's last
 stable offset reaches the segment's end: no transaction that ends later can have begun in the
 segment. The marker itself may be above the last stable offset, if another transaction is still open
@@ -22,7 +22,7 @@ from rsm.segment.indexes import TRANSACTION_ENTRY, TransactionIndex
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
 
-# A bound on memory, not a limit of the format: two million aborted transactions in one segment.
+# This bounds memory; the format has no limit. It suffices for almost two million transactions.
 MAX_INDEX_BYTES = 64 << 20
 _NO_END_OFFSET = (1 << 63) - 1
 
@@ -40,12 +40,12 @@ def read_segment_transactions(
 ) -> SegmentTransactions:
     """Read the transaction indexes for `offsets` of the file at `file_base_offset`.
 
-    For a part of a file, the returned index has the entries whose markers are in the part.
+    For a part of a file, the returned index contains the entries whose markers are in the part.
 
     The result is complete if every transaction that overlaps the segment had ended before `files`
     were listed. Raises CorruptError or UnsupportedError if an index is unreadable: unlike the other
-    indexes, it cannot be rebuilt from the segment alone. Raises RetriableError if one vanishes
-    meanwhile.
+    indexes, it cannot be rebuilt from the segment alone. Raises RetriableError if one is
+    deleted meanwhile.
     """
     own: bytes | None = None
     aborted: list[AbortedTransaction] = []

@@ -25,10 +25,10 @@ DEFAULT_TRANSACTION_MAX_MS = LONG_UNSTABLE_MS
 """Kafka's default of `transaction.max.timeout.ms`."""
 
 _STREAM_LATE_MINUTES = 15
-"""How long after its rollover time a stream is late: a long upload takes less."""
+"""The minutes after its rollover time at which a stream is late: a long upload takes less."""
 
 _MERGE_WAITING_SEGMENTS = 1_000
-"""How many segments of a partition may wait to be merged: the parts of several merges."""
+"""The most segments of a partition that may wait to be merged: enough for several merges."""
 
 
 _URGENCY = {kind: index for index, kind in enumerate(ProblemKind)}
@@ -43,11 +43,11 @@ def find_problems(
     transaction_max_ms: Mapping[int, int] | None = None,
     deleted_topics: Iterable[DeletedTopic] = (),
 ) -> tuple[Problem, ...]:
-    """Return the problems of a cluster, the most urgent first, each reason once.
+    """Return the problems of a cluster, the most urgent first, grouped by reason.
 
-    `silent_managers` are brokers whose managers gave no answer, with the reason. `silent_leaders`
-    are partitions whose leaders gave no offsets, with the error. `transaction_max_ms` are brokers'
-    limits of a transaction, where known; Kafka's default is used for the others.
+    `silent_managers` maps brokers whose managers did not answer to the reason. `silent_leaders`
+    maps partitions whose leaders did not answer to the error. `transaction_max_ms` maps brokers to
+    their transaction.max.timeout.ms, if known; Kafka's default is used for the others.
     """
     processes = tuple(processes)
     limits = transaction_max_ms or {}
@@ -82,20 +82,20 @@ def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
-    """Yield a problem for each deleted topic. No command to type next deletes its data."""
+    """Yield a problem for each deleted topic. Its command never deletes data."""
     for each in topics:
         topic_id = id_to_text(each.topic_id)  # a new topic can have the same name
         reason, command = (
             (
                 (
-                    f"no broker has the topic of id {topic_id}; "
+                    f"no broker has a topic with id {topic_id}; "
                     "the deletion of its stored data is paused"
                 ),
                 f"rlm read {each.topic} --topic-id {topic_id} --from-store --json",
             )
             if each.is_paused
             else (
-                f"no broker has the topic of id {topic_id}, so its stored data will be deleted",
+                f"no broker has a topic with id {topic_id}, so its stored data will be deleted",
                 f"rlm pause {each.topic} delete --topic-id {topic_id}",
             )
         )
@@ -129,7 +129,7 @@ def _of_dead_gateways(
 ) -> Iterator[Problem]:
     """Yield a problem for each broker that leads partitions and has only dead gateways.
 
-    A broker without any gateway is no problem, because gateways are optional. Gateways that were
+    A broker without any gateway is not a problem, because gateways are optional. Gateways that were
     asked to stop do not count.
     """
     gateways = [each for each in processes if each.role == GATEWAY and not each.is_stopped]
@@ -229,7 +229,7 @@ def _damage(row: PartitionStatus) -> Iterator[_Found]:
     more = f" and {count - 1} more" if count > 1 else ""
     yield (
         ProblemKind.DAMAGED_OBJECTS,
-        f"stored object {first.kind.label}: {first.object_key}{more}",
+        f"a stored object is {first.kind.label}: {first.object_key}{more}",
         f"rlm explain {tip.topic}:{tip.partition} {row.damaged_from_offset}",
     )
 
@@ -239,7 +239,7 @@ def _missing_answers(
     silent_managers: Collection[int],
     silent_leaders: Mapping[TopicIdPartition, str],
 ) -> Iterator[_Found]:
-    """Yield why facts of a partition are unknown."""
+    """Yield why a partition's leader, offsets or report are unknown."""
     tip, leader_id = row.topic_id_partition, row.leader_id
     if leader_id is None:
         yield ProblemKind.NO_LEADER, "no broker leads it", _PROCESSES
@@ -258,7 +258,7 @@ def _missing_answers(
 def _reported(
     row: PartitionStatus, report: PartitionReport, transaction_max_ms: int
 ) -> Iterator[_Found]:
-    """Yield what the leader's manager reports."""
+    """Yield the problems that the leader's manager reports."""
     topic = row.topic_id_partition.topic
     resolve = f"rlm topic resolve {topic} --dry-run"
     if report.is_diverged:
@@ -282,7 +282,7 @@ def _reported(
 def _hanging_transaction(
     topic: str, report: PartitionReport, transaction_max_ms: int
 ) -> _Found | None:
-    """Return the problem of a transaction that its coordinator should have aborted by now."""
+    """Return the problem if the coordinator should have aborted the oldest transaction by now."""
     open_ms = None if report.stream is None else report.stream.open_transaction_ms
     if open_ms is None or open_ms <= transaction_max_ms:
         return None
@@ -295,7 +295,7 @@ def _hanging_transaction(
 
 
 def _merges(topic: str, stream: StreamReport) -> Iterator[_Found]:
-    """Yield why the partition's small segments are not merged, or not soon."""
+    """Yield why merges of the partition's small segments fail or are late."""
     if stream.merge_failure is not None:
         reason = f"merges of small streamed segments fail: {stream.merge_failure.cause}"
         yield ProblemKind.MERGES_FAIL, reason, "rlm storage check"
@@ -305,7 +305,7 @@ def _merges(topic: str, stream: StreamReport) -> Iterator[_Found]:
 
 
 def _late_stream(topic: str, report: PartitionReport) -> _Found | None:
-    """Return the problem of records that have waited for much longer than the rollover time."""
+    """Return the problem if records have waited for much longer than the rollover time."""
     stream = report.stream
     if stream is None or stream.unstored_ms is None or stream.rollover_ms is None:
         return None
@@ -320,7 +320,7 @@ def _late_stream(topic: str, report: PartitionReport) -> _Found | None:
 def _blocks(
     row: PartitionStatus, report: PartitionReport, transaction_max_ms: int, *, has_hanging: bool
 ) -> Iterator[_Found]:
-    """Yield what blocks the partition's work; a reason that blocks several kinds of it once."""
+    """Yield what blocks the partition's work; except for pauses, yield each reason once."""
     shown = {"anomaly"} if row.damage else set()
     if has_hanging:
         shown.add("not_stable_yet")

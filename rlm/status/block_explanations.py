@@ -1,9 +1,9 @@
 """Explains a blocked copy, trim or expiry to an operator, with the next command. Pure.
 
-Only blocks that a person should act on have an explanation. The others end by themselves, or are
-problems of their own: a copy lag, an age or margin that a trim waits for, a transaction that has
-just begun, a deleted topic. A reason that this version does not know comes from a newer manager; it
-needs attention, too.
+Only blocks that a person should act on have an explanation. Some of the others end by themselves:
+a copy lag, an age or margin that a trim waits for, or a transaction that has just begun. For the
+rest, such as a deleted topic, the status lists a separate problem. An unknown reason comes from a
+newer manager and also needs attention.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONG_UNSTABLE_MS = 15 * 60_000  # Kafka's default of transaction.max.timeout.ms
 
 
 class BlockedWork(Enum):
-    """Represents the work that is blocked; the values are those of `rlm pause`."""
+    """Represents the work that is blocked; each value is the task's name in `rlm pause`."""
 
     COPY = "copy"
     TRIM = "trim"
@@ -39,14 +39,14 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockExplanation:
-    """Represents why work is blocked, in a sentence, and the command to type next."""
+    """Represents the reason for a block, as text, and the command to type next."""
 
     text: str
     command: str
 
 
-# For each reason: the text after "copies blocked: ", "trims blocked: " or "expiry blocked: ", and
-# the command. Fields in braces are the block's values, `topic`, `partition` and `task`.
+# Each reason has a text, which follows "copies blocked: ", "trims blocked: " or "expiry blocked: ",
+# and a command. Fields in braces are the block's values, `topic`, `partition` or `task`.
 _PROCESSES = "rlm processes"
 _STORE = "rlm storage check"
 _PAUSED = ("`rlm pause` is active", "rlm resume {topic} {task}")
@@ -91,7 +91,7 @@ _EXPLANATIONS: Mapping[BlockedWork, Mapping[str, tuple[str, str]]] = MappingProx
                 "rlm explain {topic}:{partition} {sound_end_offset}",
             ),
             "anomalies_at_limit": (
-                "the maximum number of damaged objects is on record",
+                "the number of recorded damaged objects has reached its maximum",
                 "rlm topic resolve {topic}:{partition} --dry-run",
             ),
             "share_group": (
@@ -121,7 +121,7 @@ _EXPLANATIONS: Mapping[BlockedWork, Mapping[str, tuple[str, str]]] = MappingProx
     }
 )
 
-# Blocks that end by themselves, or that the status shows as problems of their own.
+# These blocks end by themselves, or the status lists a separate problem for them.
 _EXPECTED = {
     BlockedWork.COPY: frozenset({"copy_lag", "partition_deleted"}),
     BlockedWork.TRIM: frozenset(
@@ -141,10 +141,10 @@ def explain_block(
     age_ms: int | None = None,
     transaction_max_ms: int = LONG_UNSTABLE_MS,
 ) -> BlockExplanation | None:
-    """Return the explanation of a block that a person should act on; else None.
+    """Return the explanation of a block; None if nobody needs to act on it.
 
-    `age_ms` is how long the oldest segment has waited for its copy, None if unknown. A transaction
-    may be open for `transaction_max_ms`, the broker's `transaction.max.timeout.ms`.
+    `age_ms` is how long the oldest segment has waited for its copy; None if unknown. A transaction
+    may stay open for `transaction_max_ms`, the broker's `transaction.max.timeout.ms`.
     """
     reason, name = blocked.reason, _NAMES[work]
     if reason in _EXPECTED[work]:
@@ -168,7 +168,7 @@ def explain_block(
 
 
 class _Values(dict[str, int | str]):
-    """Represents the values of a block; "?" for one that the manager did not send."""
+    """Represents the values of a block. Returns "?" for a value that the manager did not send."""
 
     def __missing__(self, key: str) -> str:
         return "?"
@@ -184,7 +184,10 @@ def _failing(blocked: Blocked) -> BlockExplanation | None:
 def _unstable(
     blocked: Blocked, tip: TopicIdPartition, age_ms: int | None, transaction_max_ms: int
 ) -> BlockExplanation | None:
-    """Explain a segment that has waited long for replication, or for the end of a transaction."""
+    """Explain why a segment has waited too long for its replication or for a transaction's end.
+
+    Returns None if it has not waited too long, or if its age is unknown.
+    """
     values = blocked.values
     stable, replicated = values.get("last_stable_offset"), values.get("high_watermark")
     is_replication = stable == replicated
@@ -196,18 +199,21 @@ def _unstable(
             text=text, command=f"kafka-topics.sh --describe --topic {tip.topic}"
         )
     return BlockExplanation(
-        text=f"copies blocked: a transaction is open from offset {stable} on",
+        text=f"copies blocked: a transaction that began at offset {stable} is still open",
         command=f"kafka-transactions.sh find-hanging --topic {tip.topic}",
     )
 
 
 def _unfinished(name: str, blocked: Blocked, tip: TopicIdPartition) -> BlockExplanation | None:
-    """Explain a policy that is neither active nor disabled; the same command completes it."""
+    """Explain that a change of the policy did not finish; running its command again finishes it.
+
+    Returns None if the topic is disabled.
+    """
     state = str(blocked.values.get("state", "unknown"))
     if state == PolicyState.DISABLED.name:
         return None
     program = f"rlm topic {'disable' if state.startswith('DISABL') else 'set'}"
     return BlockExplanation(
-        text=f"{name} blocked: the topic is {state}, `{program}` did not finish",
+        text=f"{name} blocked: the topic is {state} because `{program}` did not finish",
         command=f"{program} {tip.topic}",
     )

@@ -1,10 +1,11 @@
 """Lists brokers, managers and gateways of a cluster with their addresses and readiness. Pure.
 
-The cluster lists the brokers. The metadata topic has the registrations of managers and gateways. A
-process that was asked to stop registers as stopped; any other one is dead if its last heartbeat is
-too old (rlmm.registration). By default, a dead process of a live broker stays listed. A stopped
-one, or one without a live broker, is listed for a day. Neither is listed after a process of the
-same role and broker has replaced it. Nothing replaces a gateway of the whole cluster.
+The cluster lists the brokers. The metadata topic contains the registrations of managers and
+gateways. A process that is asked to stop registers as stopped. Any other process is dead if its
+last heartbeat is too old (rlmm.registration). By default, a dead process of a live broker stays
+listed. A stopped process, or a process whose broker is not live, stays listed for a day. Replaced
+processes are not listed: a process of the same role and broker is live, or stopped later. A gateway
+of the whole cluster is never replaced.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _GONE_SHOWN_MS = 24 * 3600 * 1000
 
 PROCESS_STATUS = JsonShape(
     name="ProcessStatus",
-    meaning="One broker, manager or gateway. Null: unknown, or does not apply.",
+    meaning="One broker, manager or gateway. A null field is unknown or does not apply.",
     fields={
         "role": JsonField(JsonKind.TEXT, "`broker`, `manager` or `gateway`."),
         "broker_id": JsonField(
@@ -44,7 +45,8 @@ PROCESS_STATUS = JsonShape(
         ),
         "address": JsonField(
             JsonKind.TEXT,
-            "Where Kafka clients connect, as `host:port`; null for a manager.",
+            "Where Kafka clients connect, as `host:port`; null for a manager, for a broker that is "
+            "not live, and for a gateway to which no client may be redirected.",
             is_nullable=True,
         ),
         "http_address": JsonField(
@@ -56,7 +58,8 @@ PROCESS_STATUS = JsonShape(
         ),
         "live": JsonField(
             JsonKind.FLAG,
-            "Whether the cluster lists the broker, or the process's last heartbeat is recent.",
+            "For a broker, whether the cluster lists it. For another process, whether its last "
+            "heartbeat is recent and it was not asked to stop.",
         ),
         "ready": JsonField(
             JsonKind.FLAG,
@@ -71,8 +74,8 @@ PROCESS_STATUS = JsonShape(
         ),
         "file_defaults": JsonField(
             JsonKind.MAP,
-            "What a manager's configuration file gives topics without a setting of their own, by "
-            "key: texts, or null for a key that gives none. Empty if not known.",
+            "The defaults from a manager's configuration file for topics, by key. Each value is a "
+            "text; null if the file sets no default. Empty if unknown.",
         ),
     },
 )
@@ -80,12 +83,13 @@ PROCESS_STATUS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStatus:
-    """Represents one broker, manager or gateway. Empty texts and None are unknown or do not apply.
+    """Represents one broker, manager or gateway.
 
-    `address` is where Kafka clients connect: empty for a manager, and for a gateway to which no
-    client may be redirected. `is_live`: listed by the cluster, or with a recent heartbeat.
-    `is_ready` is the process's own report in that heartbeat. `is_stopped`: it was asked to stop.
-    `file_defaults` are what a manager's configuration file gives topics.
+    A field that is empty or None is unknown or does not apply. Kafka clients connect to `address`.
+    It is empty for a manager, and for a gateway to which no client may be redirected. A broker
+    `is_live` if the cluster lists it, another process if its heartbeat is recent. `is_ready` is the
+    process's own report in that heartbeat. A process `is_stopped` if it was asked to stop or if an
+    operator forgot it. `file_defaults` are the defaults that a manager's configuration file sets.
     """
 
     role: str
@@ -105,7 +109,10 @@ class ProcessStatus:
 
     @property
     def state(self) -> str:
-        """Return stopped, dead, ready, not ready, or unknown (as version 0.1.0 registers)."""
+        """Return stopped, dead, ready, not ready or unknown.
+
+        Processes of version 0.1.0 do not report their readiness: it is unknown.
+        """
         if self.is_stopped:
             return "stopped"
         if not self.is_live:
@@ -115,7 +122,7 @@ class ProcessStatus:
         return "ready" if self.is_ready else "not ready"
 
     def to_json(self) -> Json:
-        """Return the row as `rlm processes --json` prints it; null: unknown or does not apply."""
+        """Return the row as `rlm processes --json` prints it."""
         return {
             "role": self.role,
             "broker_id": None if self.broker_id == NO_BROKER else self.broker_id,
@@ -140,10 +147,10 @@ def cluster_processes(
     now_ms: int,
     lists_all: bool = False,
 ) -> tuple[ProcessStatus, ...]:
-    """Return the listed processes: brokers, then managers and gateways, each by broker id.
+    """Return the listed processes: brokers, then managers, then gateways, each by broker id.
 
-    `brokers` has the addresses of the live brokers by id. `lists_all` includes dead and stopped
-    processes of any age, and replaced ones.
+    `brokers` maps the ids of the live brokers to their addresses. With `lists_all`, the result
+    includes replaced processes, and dead and stopped processes of any age.
     """
     known = [(each, is_live(each, now_ms)) for each in registrations]
     served = {_role_at_broker(each) for each, is_live in known if is_live}
@@ -189,7 +196,7 @@ def _is_replaced(
     served: set[tuple[ProcessRole, int]],
     stopped_ms: Mapping[tuple[ProcessRole, int], int],
 ) -> bool:
-    """Return whether a process of the same role and broker is live, or stopped later.
+    """Return whether another process of the same role and broker is live or stopped later.
 
     Returns False for a gateway of the whole cluster.
     """
@@ -210,7 +217,7 @@ def _is_over(registration: Registration, now_ms: int, *, is_broker_live: bool) -
 
 
 def _broker(node_id: int, address: str, served: set[tuple[ProcessRole, int]]) -> ProcessStatus:
-    """Return a broker's row. A gateway is optional, so a missing one is no reason."""
+    """Return a broker's row. Gateways are optional, so a missing gateway is not a reason."""
     has_manager = (ProcessRole.MANAGER, node_id) in served
     return ProcessStatus(
         role=BROKER,
@@ -233,7 +240,7 @@ def _away(broker_id: int) -> ProcessStatus:
         broker_id=broker_id,
         address="",
         is_live=False,
-        reasons=("the cluster has no live broker of this id",),
+        reasons=("the cluster has no live broker with this id",),
     )
 
 
@@ -259,10 +266,10 @@ def _process(registration: Registration, now_ms: int, *, is_live: bool) -> Proce
 
 def _why_gone(registration: Registration) -> str:
     return (
-        "it was asked to stop, or forgotten"
+        "it was asked to stop, or an operator forgot it"
         if has_stopped(registration)
-        else "its heartbeats ended: it is down or cannot use its metadata. `/readyz` or the log of "
-        "its host says why"
+        else "its heartbeats ended: it is down or cannot use its metadata. For the cause, see its "
+        "`/readyz` or its log"
     )
 
 

@@ -1,8 +1,8 @@
 """Joins three sources into the tiering status of the cluster, one row per partition. Pure.
 
-The brokers report where each log begins and ends. The metadata contains what is stored. The
-managers report what blocks copies and trims. A value that only a silent source knows is None, never
-a guess.
+The brokers report where each log begins and ends. The metadata lists the stored segments. The
+managers report what blocks copies and trims. If a source does not answer, the values that only this
+source knows are None.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ READ_LEASE = JsonShape(
     fields={
         "holder": JsonField(JsonKind.TEXT, "The job that reads the offsets."),
         "start_offset": JsonField(JsonKind.OFFSET, "First leased offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "Offset after the leased ones."),
+        "end_offset": JsonField(JsonKind.OFFSET, "Offset after the last leased one."),
         "expires_ms": JsonField(JsonKind.TIME, "When the lease ends, by the brokers' clock."),
     },
 )
 _REPORTED = PARTITION_REPORT.fields
 PARTITION_STATUS = JsonShape(
     name="PartitionStatus",
-    meaning="One partition, as the brokers, the metadata and the leader's manager show it "
-    "together. The manager's fields are null without its report. Offsets are -1 where there is "
-    "none, and null where they are unknown.",
+    meaning="One partition, as the brokers, the metadata and the leader's manager report it. The "
+    "manager's fields are null if it does not report the partition. An offset is -1 if there is "
+    "none, and null if it is unknown.",
     fields={
         **PARTITION,
         "role": JsonField(
             JsonKind.TEXT,
-            "`leader` or `follower`: the role that the leader's manager reports. `none` if the "
-            "topic is not tiered, null if that manager does not report it.",
+            "The role that the leader's manager reports: `leader` or `follower`. Without a "
+            "report, `none` if the topic is not tiered, else null.",
             is_nullable=True,
         ),
         "leader_epoch": JsonField(JsonKind.COUNT, "The leader's epoch."),
@@ -80,7 +80,9 @@ PARTITION_STATUS = JsonShape(
         "trim_blocked": _REPORTED["trim_blocked"],
         "gaps": JsonField(GAP, "Recorded gaps.", is_list=True),
         "leader_id": JsonField(
-            JsonKind.COUNT, "The leader's broker id; null without a leader.", is_nullable=True
+            JsonKind.COUNT,
+            "The leader's broker id; null if there is no leader.",
+            is_nullable=True,
         ),
         "policy_state": JsonField(
             JsonKind.TEXT,
@@ -106,7 +108,10 @@ PARTITION_STATUS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedPartition:
-    """Represents a partition as the brokers report it; `offsets` is None without an answer."""
+    """Represents a partition as the brokers report it.
+
+    `offsets` is None if the leader did not answer.
+    """
 
     topic_id_partition: TopicIdPartition
     leader_id: int | None
@@ -116,9 +121,10 @@ class LedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata:
-    """Represents a partition as the metadata shows it. `policy` None: never tiered.
+    """Represents a partition as the metadata shows it.
 
-    `leases` are active: their offsets do not expire before the leases end.
+    `policy` is None if the topic was never tiered. The offsets of `leases` do not expire before the
+    leases end.
     """
 
     policy: TopicPolicy | None
@@ -129,9 +135,10 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedTopic:
-    """Represents a tiered topic that no broker knows. Unless `is_paused`, its data is deleted.
+    """Represents a tiered topic that no broker knows.
 
-    `partitions` are those with segments that are not deleted yet.
+    **Data loss:** managers delete the topic's stored data unless `is_paused`. `partitions` are
+    those with segments that are not deleted yet.
     """
 
     topic_id: UUID
@@ -142,15 +149,16 @@ class DeletedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """Represents one row. Offsets are -1 where there is none, None where they are unknown.
+    """Represents the status of one partition.
 
-    `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
-    the first offset that is not stored yet but should be. `gaps` are recorded gaps. `role` and
-    `report` come from the leader's manager: without its response, a tiered topic's `role` is None.
-    `report` is None unless that manager reports its broker as the leader. `remote_bytes` counts
-    records that two segments have in common once. `anomalies` are damaged stored objects, `leases`
-    the read leases that block expiry. `damaged_from_offset` is the start of the first damaged
-    segment that nobody has given up.
+    An offset is -1 if there is none, and None if it is unknown. `last_tiered_offset` is the last
+    stored offset of the log's lineage. `pending_upload_offset` is the first offset that is not
+    stored yet but should be. `gaps` are recorded gaps. `role` and `report` come from the leader's
+    manager. If it did not answer, the `role` of a tiered topic is None. `report` is None unless
+    that manager reports its broker as the leader. `remote_bytes` counts records only once if two
+    segments contain them. `anomalies` are damaged stored objects. `leases` are the read leases that
+    block expiry. `damaged_from_offset` is the start of the first damaged segment that no operator
+    has given up.
     """
 
     topic_id_partition: TopicIdPartition
@@ -175,7 +183,10 @@ class PartitionStatus:
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the leader's manager should report the partition: its topic is tiered."""
+        """Return whether the leader's manager should report the partition.
+
+        Returns False if the topic was never tiered, or if its policy is DISABLED.
+        """
         return self.policy_state not in (None, PolicyState.DISABLED.name)
 
     @property
@@ -234,7 +245,7 @@ class PartitionStatus:
 def partition_status(
     led: LedPartition, stored: PartitionMetadata, reports: Mapping[int, PartitionReport]
 ) -> PartitionStatus:
-    """Join the three sources; `reports` has each manager's report by broker id."""
+    """Join the three sources; `reports` maps broker ids to the reports of their managers."""
     finished = [
         record.metadata
         for record in stored.segments
@@ -288,7 +299,10 @@ def _first_damaged_offset(
 
 
 def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:
-    """Return whether the status lists a topic: it is tiered, or was and has stored data."""
+    """Return whether the status lists a topic.
+
+    Returns True if the topic is tiered, or if its policy is DISABLED and `segments` is not empty.
+    """
     return policy is not None and (
         policy.state is not PolicyState.DISABLED or any(True for _ in segments)
     )
@@ -306,9 +320,9 @@ def _lease_to_json(lease: ReadLease) -> Json:
 def brokers_with_tiered_leaders(
     leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
 ) -> frozenset[int]:
-    """Return the brokers that need a manager, because they lead partitions of tiered topics.
+    """Return the brokers that need a manager because they lead partitions of tiered topics.
 
-    A DISABLED topic needs none, even if some of its data is stored.
+    The leader of a DISABLED topic needs no manager, even if some of its data is stored.
     """
     return frozenset(
         led.leader_id

@@ -1,4 +1,4 @@
-"""Sums up the status of partitions, of a topic or of the cluster. Pure."""
+"""Sums up the status of partitions, for one topic or for the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 STATUS_TOTALS = JsonShape(
     name="StatusTotals",
-    meaning="All listed partitions together.",
+    meaning="The sums over all listed partitions.",
     fields={
         "topics": JsonField(JsonKind.COUNT, "Number of topics."),
         "partitions": JsonField(JsonKind.COUNT, "Number of partitions."),
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "stored_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored log. Records that two segments have in common count once.",
+            "Size of the stored log. Records that two segments contain count once.",
         ),
         "stored_overlap_bytes": JsonField(
-            JsonKind.BYTES, "Size of the stored segments beyond `stored_bytes`."
+            JsonKind.BYTES, "Total size of the stored segments, minus `stored_bytes`."
         ),
         "lag_segments": JsonField(
             JsonKind.COUNT,
@@ -34,8 +34,8 @@ STATUS_TOTALS = JsonShape(
         ),
         "oldest_unstored_age_ms": JsonField(
             JsonKind.DURATION,
-            "Time since the oldest segment that is not stored was rolled; null if all are stored, "
-            "or if no manager reports it.",
+            "Time since the broker rolled the oldest segment that is not stored; null if all are "
+            "stored, or if no manager reports the time.",
             is_nullable=True,
         ),
     },
@@ -44,10 +44,11 @@ STATUS_TOTALS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusTotals:
-    """Represents the sums over partitions. The lag is that of partitions with a manager's report.
+    """Represents the sums over partitions.
 
-    `unknown_lag_partitions` are tiered and their lag is unknown, so the real lag may be higher.
-    `oldest_unstored_age_ms` is None if nothing waits for its copy, or nobody reports it.
+    The lag covers only partitions that a manager reports. `unknown_lag_partitions` is the number of
+    tiered partitions whose lag is unknown; if it is not 0, the real lag may be higher.
+    `oldest_unstored_age_ms` is None if no segment waits for its copy, or no manager reports it.
     """
 
     topics: int

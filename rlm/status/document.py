@@ -1,6 +1,6 @@
-"""Represents what a process reports of itself and of its partitions, with its JSON. Pure.
+"""Represents the documents in which a process reports about itself and its partitions. Pure.
 
-A process makes a document, its HTTP API serves it, and another process reads it:
+One process makes a document and serves it as JSON on its HTTP API; another process reads it:
 
 | document | served as | read by |
 | --- | --- | --- |
@@ -9,9 +9,9 @@ A process makes a document, its HTTP API serves it, and another process reads it
 | OffsetExplanation (rlm.status.explanation) | `GET /v1/explanation` | `rlm explain` |
 | RetentionPreview (rlm.status.retention_preview) | rows of `GET /v1/retention` | `rlm retention` |
 
-A reader accepts documents of other versions: it ignores unknown fields, and a field that an earlier
-version does not send has a default. A field of a wrong type or size raises CorruptError
-(rlm.status.json_object).
+A reader accepts documents of other versions: it ignores unknown fields, and uses a default for a
+field that an earlier version does not send. It raises CorruptError for a field of a wrong type or
+size (rlm.status.json_object).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LEADER, FOLLOWER = "leader", "follower"
 
 FUTURE_TIMESTAMPS = JsonShape(
     name="FutureTimestamps",
-    meaning="Stored and rolled segments with timestamps over an hour in the future. Retention by "
-    "time keeps them longer.",
+    meaning="Stored and rolled segments with timestamps over an hour in the future. Time-based "
+    "retention keeps them longer.",
     fields={
         "segment_count": JsonField(JsonKind.COUNT, "Number of these segments."),
-        "max_timestamp_ms": JsonField(JsonKind.TIME, "The latest of the timestamps."),
+        "max_timestamp_ms": JsonField(JsonKind.TIME, "The latest timestamp in these segments."),
     },
 )
 ATTEMPT_FAILURE = JsonShape(
@@ -47,19 +47,21 @@ ATTEMPT_FAILURE = JsonShape(
         "attempts": JsonField(JsonKind.COUNT, "Number of attempts that failed."),
         "final": JsonField(
             JsonKind.FLAG,
-            "Whether every later attempt would fail; the manager then makes none.",
+            "Whether every later attempt would fail. If so, the manager makes no more attempts.",
         ),
     },
 )
 STREAM = JsonShape(
     name="Stream",
-    meaning="How a partition is streamed. Without an open segment, the first four fields are null.",
+    meaning="How a partition is streamed. If no segment is open, the first four fields are null.",
     fields={
         "begin_offset": JsonField(
             JsonKind.OFFSET, "First offset of the open segment.", is_nullable=True
         ),
         "position_offset": JsonField(
-            JsonKind.OFFSET, "End of its records that are passed to the store.", is_nullable=True
+            JsonKind.OFFSET,
+            "Offset after the last of its records that were passed to the store.",
+            is_nullable=True,
         ),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of these records.", is_nullable=True),
         "age_ms": JsonField(
@@ -67,8 +69,8 @@ STREAM = JsonShape(
         ),
         "unstored_ms": JsonField(
             JsonKind.DURATION,
-            "How long the manager has known the oldest committed record that is not stored; null "
-            "if it knows none.",
+            "Time since the manager first saw the oldest committed record that is not stored; null "
+            "if all are stored.",
             is_nullable=True,
         ),
         "rollover_ms": JsonField(
@@ -76,8 +78,8 @@ STREAM = JsonShape(
         ),
         "open_transaction_ms": JsonField(
             JsonKind.DURATION,
-            "How long an open transaction has kept the last stable offset from moving; null if "
-            "none does. No record above that offset is stored. If the time exceeds "
+            "How long an open transaction has kept the last stable offset from moving; null if no "
+            "transaction does. No record from that offset onward is stored. If the time exceeds "
             "the broker's `transaction.max.timeout.ms`, the transaction hangs.",
             is_nullable=True,
         ),
@@ -91,8 +93,8 @@ STREAM = JsonShape(
         ),
         "merge_failure": JsonField(
             ATTEMPT_FAILURE,
-            "Why merges of small streamed segments fail, or leave out a segment that the manager "
-            "cannot read; null if neither happens.",
+            "Why merges of small streamed segments fail, or why they leave out an unreadable "
+            "segment; null if they do neither.",
             is_nullable=True,
         ),
     },
@@ -118,20 +120,23 @@ PARTITION_REPORT = JsonShape(
         ),
         "oldest_unstored_age_ms": JsonField(
             JsonKind.DURATION,
-            "Time since the broker rolled the oldest segment that is not stored; null if all are.",
+            "Time since the broker rolled the oldest segment that is not stored; null if all are "
+            "stored.",
             is_nullable=True,
         ),
         "rolled_end_offset": JsonField(
             JsonKind.OFFSET,
-            "Where the rolled segments end; for a stream, where the committed records end.",
+            "Offset after the rolled segments; for a stream, after the committed records.",
             is_nullable=True,
         ),
         "stored_end_offset": JsonField(
-            JsonKind.OFFSET, "End of the offsets that are stored contiguously.", is_nullable=True
+            JsonKind.OFFSET,
+            "Offset after the contiguously stored records.",
+            is_nullable=True,
         ),
         "offload_offset": JsonField(
             JsonKind.OFFSET,
-            "Offset of the newest offload request; -1 without one.",
+            "Offset of the newest offload request; -1 if there is none.",
             is_nullable=True,
         ),
         "offload_end_offset": JsonField(
@@ -142,12 +147,12 @@ PARTITION_REPORT = JsonShape(
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "remote_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored log. Records that two segments have in common count once.",
+            "Size of the stored log. Records that two segments contain count once.",
         ),
         "remote_overlap_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored segments beyond `remote_bytes`: records that another segment also "
-            "has, that are below the log start, or that an election cut off.",
+            "Total size of the stored segments, minus `remote_bytes`: records that another segment "
+            "also contains, records below the log start, and records that an election cut off.",
         ),
         "copy_blocked": JsonField(
             BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True
@@ -156,7 +161,7 @@ PARTITION_REPORT = JsonShape(
             BLOCKED, "What blocks trims; null if nothing does.", is_nullable=True
         ),
         "expiry_blocked": JsonField(
-            BLOCKED, "What blocks the expiry; null if nothing does.", is_nullable=True
+            BLOCKED, "What blocks expiry; null if nothing does.", is_nullable=True
         ),
         "copying": JsonField(JsonKind.FLAG, "Whether a segment is being copied."),
         "stream": JsonField(
@@ -179,7 +184,8 @@ PARTITION_REPORT = JsonShape(
             is_nullable=True,
         ),
         "problem": JsonField(
-            JsonKind.TEXT, "Why the partition could not be evaluated; empty if it was."
+            JsonKind.TEXT,
+            "Why the manager could not evaluate the partition; empty if it could.",
         ),
     },
 )
@@ -187,7 +193,7 @@ PARTITION_REPORT = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FutureTimestamps:
-    """Represents segments with timestamps over an hour in the future, and the latest of these."""
+    """Represents segments with timestamps over an hour in the future, and the latest timestamp."""
 
     segment_count: int
     max_timestamp_ms: int
@@ -195,13 +201,14 @@ class FutureTimestamps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamReport:
-    """Represents how a partition is streamed. Its first four fields are None if no segment is open.
+    """Represents how a partition is streamed.
 
-    `unstored_ms` is how long the oldest unstored record has been known; None if there is none.
-    Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
-    stable offset has been the same below the high watermark; None if it is not below that.
-    `merge_waiting_segments` small segments wait to be merged; earlier managers do not report them.
+    The first four fields are None if no segment is open. `unstored_ms` is the time since the
+    manager first saw the oldest unstored record; None if all are stored. `open_transaction_ms` is
+    how long the last stable offset has stayed the same while below the high watermark; None if it
+    is not below. `merge_waiting_segments` is the number of small segments that wait to be merged.
     `merge_failure` is why the last attempts to merge failed, or why merges leave out a segment.
+    Earlier managers do not report `unstored_ms`, `rollover_ms` or the waiting segments.
     """
 
     begin_offset: int | None = None
@@ -220,17 +227,16 @@ class StreamReport:
 class PartitionReport:
     """Represents one hosted partition of a tiered topic at the last cycle.
 
-    Offsets are None if unknown; `offload_offset` is -1 without a request. `policy_state` is the
-    topic's state in that cycle, so that a reader recognizes a report from before a change.
-    `problem` is why a led partition could not be evaluated; its lag may then be None. Rolled
-    segments end at `rolled_end_offset`, and are stored contiguously up to `stored_end_offset`.
-    `offload_offset` is the newest offload request; it is complete when all records below
-    `offload_end_offset` are stored. `offload_offset`, `offload_end_offset` and both ends are None
-    from earlier managers. `oldest_unstored_age_ms` is the time since the broker rolled the oldest
-    segment that is not stored; None if all are, or from earlier managers. `stream` is None unless
-    the partition is streamed; the committed records of a stream count as rolled. `anomalies` are
-    the recorded damaged objects, which are not part of the JSON. `repair_failure` is why the last
-    repair attempts failed.
+    Offsets are None if unknown. `policy_state` is the topic's state in that cycle, so that a reader
+    recognizes a report from before a change. `problem` is why the manager could not evaluate a led
+    partition; its lag may then be None. Rolled segments end at `rolled_end_offset`, and are stored
+    contiguously up to `stored_end_offset`. `offload_offset` is that of the newest offload request;
+    -1 if there is none. The request is complete when all records below `offload_end_offset` are
+    stored. `oldest_unstored_age_ms` is the time since the broker rolled the oldest segment that is
+    not stored; None if all are stored. Earlier managers do not report these four offsets and the
+    age; they are then None. `stream` is None unless the partition is streamed; the committed
+    records of a stream count as rolled. `anomalies` are the recorded damaged objects, which are not
+    part of the JSON. `repair_failure` is why the last repair attempts failed.
     """
 
     topic_id_partition: TopicIdPartition

@@ -1,4 +1,4 @@
-"""Represents the objects that several documents have, with their JSON. Pure."""
+"""Represents the JSON objects that several documents contain. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ PARTITION = {
     "topic_id": JsonField(JsonKind.ID, "The topic's id."),
     "partition": JsonField(JsonKind.COUNT, "The partition's number."),
 }
-"""The fields that identify a partition."""
 
 OFFSET_RANGE = JsonShape(
     name="OffsetRange",
@@ -30,7 +29,7 @@ OFFSET_RANGE = JsonShape(
 )
 BLOCKED = JsonShape(
     name="Blocked",
-    meaning="The rule that blocks a copy, a trim or an expiry.",
+    meaning="The rule that blocks copies, trims or expiry.",
     fields={
         "reason": JsonField(
             JsonKind.TEXT, "The rule, as metrics such as `rlm_copy_blocked` name it."
@@ -40,7 +39,7 @@ BLOCKED = JsonShape(
 )
 GAP = JsonShape(
     name="Gap",
-    meaning="Offsets whose records are neither stored nor on the broker.",
+    meaning="A recorded range of offsets whose records are neither stored nor on the broker.",
     fields={
         "start_offset": JsonField(JsonKind.OFFSET, "First offset of the gap."),
         "end_offset": JsonField(JsonKind.OFFSET, "Offset after the gap."),
@@ -54,14 +53,16 @@ GAP = JsonShape(
 )
 ANOMALY = JsonShape(
     name="Anomaly",
-    meaning="A stored object that could not be read as it was stored.",
+    meaning="A stored object that is recorded as missing or corrupt.",
     fields={
         "segment_id": JsonField(JsonKind.ID, "The segment of the object."),
         "object": JsonField(JsonKind.TEXT, "The object's key in the store."),
-        "kind": JsonField(JsonKind.TEXT, "`missing`, `corrupt` or `loss_accepted`."),
+        "kind": JsonField(
+            JsonKind.TEXT, "`missing`, `corrupt`, or `loss_accepted` (an operator gave it up)."
+        ),
         "first_ms": JsonField(JsonKind.TIME, "When the damage was first found."),
         "last_ms": JsonField(JsonKind.TIME, "When the damage was last found."),
-        "attempts": JsonField(JsonKind.COUNT, "How many reads found the damage."),
+        "attempts": JsonField(JsonKind.COUNT, "Number of reads that found the damage."),
     },
 )
 
@@ -77,12 +78,12 @@ STORED_OBJECT = JsonShape(
 
 
 def blocked_to_json(blocked: Blocked | None) -> Json | None:
-    """Return what blocks a copy, a trim or an expiry, with the compared values as fields."""
+    """Return what blocks copies, trims or expiry, with the compared values as fields."""
     return None if blocked is None else {"reason": blocked.reason, **blocked.values}
 
 
 def blocked_from_json(found: JsonObject, name: str, *, earlier: str = "") -> Blocked | None:
-    """Return what blocks a copy, a trim or an expiry, from a field; None if nothing does."""
+    """Return what blocks copies, trims or expiry, as a field reports it; None if nothing does."""
     blocked = found.object_or_none(name, earlier=earlier)
     if blocked is None:
         return None
@@ -100,7 +101,7 @@ def gap_to_json(gap: RecordedGap) -> Json:
 
 
 def gap_from_json(found: JsonObject) -> RecordedGap:
-    """Return a gap from its JSON. Raises CorruptError for a reason that this version lacks."""
+    """Return a gap from its JSON. Raises CorruptError for an unknown reason."""
     reasons = {reason.name.lower(): reason for reason in GapReason}
     name = found.text("reason")
     if name not in reasons:

@@ -1,6 +1,6 @@
 """Explains where a record is, and why it is still or no longer on the broker. Pure.
 
-Uses the same functions as the trim gate, so that the explanation matches its decisions.
+The module uses the functions of the trim gate, so that the explanation matches its decisions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONTAINING_SEGMENT = JsonShape(
         "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
         "readable_from": JsonField(
             JsonKind.OFFSET,
-            "First readable offset in it; null if no part of it is readable.",
+            "First readable offset of the segment; null if no part of it is readable.",
             is_nullable=True,
         ),
         "readable_to": JsonField(
@@ -47,7 +47,7 @@ CONTAINING_SEGMENT = JsonShape(
         "max_timestamp_ms": JsonField(JsonKind.TIME, "Timestamp of its newest record."),
         "state_since_ms": JsonField(JsonKind.TIME, "When its state last changed."),
         "dead_lettered": JsonField(
-            JsonKind.FLAG, "Whether a dead letter says that its deletion failed."
+            JsonKind.FLAG, "Whether a dead letter records that its deletion failed."
         ),
         "objects": JsonField(JsonKind.TEXT, "Keys of its objects in the store.", is_list=True),
     },
@@ -63,10 +63,10 @@ LOCAL_COPY = JsonShape(
         ),
         "reason": JsonField(JsonKind.TEXT, "What blocks the record's trim; empty if nothing does."),
         "base_offset": JsonField(
-            JsonKind.OFFSET, "First offset of its rolled segment.", is_nullable=True
+            JsonKind.OFFSET, "First offset of the record's rolled segment.", is_nullable=True
         ),
         "end_offset": JsonField(
-            JsonKind.OFFSET, "The offset after its rolled segment.", is_nullable=True
+            JsonKind.OFFSET, "The offset after that segment.", is_nullable=True
         ),
         "values": JsonField(JsonKind.MAP, "The values that the rule compared, by name."),
     },
@@ -92,10 +92,10 @@ OFFSET_EXPLANATION = JsonShape(
         "segments": JsonField(
             CONTAINING_SEGMENT, "Segments whose offsets include the record's.", is_list=True
         ),
-        "gap": JsonField(GAP, "The recorded gap that has the offset.", is_nullable=True),
+        "gap": JsonField(GAP, "The recorded gap that contains the offset.", is_nullable=True),
         "local_copy": JsonField(
             LOCAL_COPY,
-            "The record in the broker's log; null without an answer of the leader's manager.",
+            "The record in the broker's log; null if the leader's manager did not answer.",
             is_nullable=True,
         ),
     },
@@ -106,7 +106,7 @@ OFFSET_EXPLANATION = JsonShape(
 class ContainingSegment:
     """Represents a segment whose offsets include the record's.
 
-    `readable` is None if no part of it is readable.
+    `readable` is None if no part of the segment is readable.
     """
 
     segment_id: UUID
@@ -154,9 +154,9 @@ class ContainingSegment:
 class LocalCopy:
     """Represents the state of the record in the local log.
 
-    `state` is trimmed, active_segment, not_committed (or beyond the end), within_local_retention,
-    blocked or due. `offsets` are those of the rolled segment, None outside of one. `values` are
-    what the rule compared.
+    `state` is trimmed, active_segment, not_committed, within_local_retention, blocked or due. A
+    record beyond the end of the log is also not_committed. `offsets` are those of the record's
+    rolled segment; None if it is in no rolled segment. `values` are what the rule compared.
     """
 
     state: str
@@ -187,10 +187,10 @@ class LocalCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetExplanation:
-    """Represents where an offset is, the recorded gap if it is in one, and its local copy.
+    """Represents where an offset is, its local copy, and the gap that contains it, if any.
 
     `location` is local, remote, both, below_log_start, above_high_watermark, gap or nowhere. Only
-    the leader's manager knows the local copy: without its response, `local_copy` is None.
+    the leader's manager knows the local copy: if it did not answer, `local_copy` is None.
     """
 
     offset: int
@@ -241,7 +241,7 @@ def offset_location(
     offsets: PartitionOffsets,
     segments: Sequence[SegmentRecord],
 ) -> OffsetExplanation:
-    """Return where an offset is, from the metadata and the leader's offsets."""
+    """Locate an offset by the metadata and the leader's offsets."""
     ranges = {
         part.metadata.segment_id: part.offsets
         for part in stored_ranges(lineage, (record.metadata for record in segments))
@@ -277,9 +277,10 @@ def offset_location(
 
 
 def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | None) -> LocalCopy:
-    """Return why the local log still has the record or no longer has it.
+    """Return the state of the record in the local log, and what blocks its trim.
 
-    `blocked_elsewhere` is what blocked the last trim that the gate allowed (share groups).
+    `blocked_elsewhere` is how share groups blocked the last trim that the gate allowed; None if
+    they did not.
     """
     if offset < view.local_start_offset:
         return LocalCopy(state="trimmed", values={"local_start_offset": view.local_start_offset})
@@ -307,7 +308,7 @@ def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | No
 def _first_blocked(
     view: PartitionView, over: Sequence[RolledSegment], segment: RolledSegment
 ) -> Blocked | None:
-    """Return the first block of this segment and the older ones, which are trimmed first."""
+    """Return the first block among the segments up to this one, oldest first, if any."""
     for each in over:
         blocked = segment_blocked(view, each)
         if blocked is not None:

@@ -1,6 +1,6 @@
 """Summarizes failing copies, failing repairs and damaged objects of a process's partitions. Pure.
 
-The process shows the summary in its readiness, its metrics and the warnings of its status.
+The process reports the summary in its readiness, in its metrics and as warnings of its status.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from rsm.segment.ids import id_to_text
 
 FAILING = "failing"
 COPIES_FAIL = "copies fail"
-LEAST_ATTEMPTS = 2  # a failed copy is retried soon and mostly succeeds
+LEAST_ATTEMPTS = 2  # the first retry of a copy comes soon and usually succeeds
 _MAX_CAUSES = 10
 _OTHER = "other causes"
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why a copy failed, without the identity of the segment; the system's text, if any."""
+    """Return why a copy failed, without the identity of the segment.
+
+    Returns the operating system's text if an OSError caused the failure.
+    """
     message = getattr(error, "message", None) or type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
@@ -30,9 +33,9 @@ def cause_of(error: BaseException) -> str:
 
 
 def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
-    """Return the number of partitions whose copies keep failing, by cause, most frequent first.
+    """Count the partitions with repeatedly failing copies by cause, the most frequent cause first.
 
-    Causes are labels of a metric, so those after the first 10 count together.
+    Causes are labels of a metric. So the causes after the first 10 are counted together.
     """
     found = Counter(
         str(blocked.values.get("cause") or "unknown")
@@ -47,7 +50,7 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
 
 
 def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """Return the failing copies as reasons why the process is not ready."""
+    """Return a reason why the process is not ready for each cause of failing copies."""
     return [
         f"{COPIES_FAIL}: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
         for cause, count in failing_copies(reports).items()
@@ -55,7 +58,11 @@ def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
 
 
 def damaged_objects_warnings(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """Return warnings: the number of damaged objects with the oldest one, and failing repairs."""
+    """Return a warning about all damaged objects, and one for each cause of failing repairs.
+
+    The first warning names the object whose damage was found first. Causes after the first 10 are
+    left out.
+    """
     reports = tuple(reports)
     return (*_on_record(reports), *_failing_repairs(reports))
 
@@ -69,8 +76,8 @@ def _on_record(reports: Iterable[PartitionReport]) -> Sequence[str]:
     objects = {(each.segment, each.object_key) for each, _ in found}
     count = "1 stored object is" if len(objects) == 1 else f"{len(objects)} stored objects are"
     warning = (
-        f"{count} on record as damaged, first {first.object_key} ({first.kind.label}) of"
-        f" {tip.topic}:{tip.partition} segment {id_to_text(first.segment)}; see `rlm status`"
+        f"{count} recorded as damaged. The first is {first.object_key} ({first.kind.label}) of"
+        f" {tip.topic}:{tip.partition} segment {id_to_text(first.segment)}. See `rlm status`"
     )
     return (warning,)
 

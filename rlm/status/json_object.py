@@ -1,7 +1,7 @@
 """Reads typed and bounded fields from JSON that another process sent. Pure.
 
-Ignores unknown fields, because a newer process sends more. Raises CorruptError for a field of a
-wrong type or size. The error names the field.
+The reader ignores unknown fields, because a newer process sends more fields. It raises CorruptError
+for a field of a wrong type or size. The error names the field.
 
 | limit | value | reason |
 | --- | --- | --- |
@@ -27,13 +27,13 @@ _INTEGERS = range(-(2**63), 2**63)
 class JsonObject:
     """Represents one JSON object, whose fields are read by type.
 
-    Raises CorruptError for a field of a wrong type or size; only `values` omits other types. A
-    missing field is the same as null. A method without a default requires its field. `earlier` is
-    the name that an earlier version gives the field.
+    Raises CorruptError for a field of a wrong type or size; only `values` omits fields of other
+    types. A missing field is the same as null. If a method has no default, its field is required.
+    `earlier` is the field's name in an earlier version.
     """
 
     def __init__(self, document: object, path: str = "") -> None:
-        """Read `document`. `path` is where it is in the whole document, for errors."""
+        """Read `document`. For errors, `path` is its path in the whole document."""
         self._path = path
         if not isinstance(document, dict):
             raise _malformed(path or "document", "an object", document)
@@ -71,7 +71,7 @@ class JsonObject:
         return objects_of(self._list(name), self._at(name))
 
     def kafka_id(self, name: str) -> UUID:
-        """Return an id in Kafka's text form."""
+        """Return the id that a field contains in Kafka's text form."""
         text = self.text(name)
         try:
             return id_from_text(text)
@@ -84,14 +84,14 @@ class JsonObject:
         try:
             return OffsetRange(start_offset=first, end_offset=last)
         except ValueError as error:
-            raise _malformed(self._at(end), f"an offset from {start} on", last) from error
+            raise _malformed(self._at(end), f"an offset of at least {start}", last) from error
 
     def offsets_or_none(self, start: str, end: str) -> OffsetRange | None:
         """Return the range of `offsets`; None if the first field is null."""
         return None if self._fields.get(start) is None else self.offsets(start, end)
 
     def values(self, *, without: str = "") -> Mapping[str, int | str]:
-        """Return all integers, booleans and texts by name, except for the field `without`."""
+        """Return all integers, booleans and texts by name, except the field `without`."""
         return {
             self._text("*", name): self._value(found)
             for name, found in self._fields.items()
@@ -144,7 +144,7 @@ def _items(found: object, path: str) -> list[object]:
 
 
 def _malformed(path: str, expected: str, found: object) -> CorruptError:
-    """Return an error that names types and no content: anybody may have sent the document."""
+    """Return an error without the value of the field: anybody may have sent the document."""
     return CorruptError(
         "cannot read the JSON: a field is malformed",
         field=path[:100],

@@ -1,4 +1,4 @@
-"""Represents one reason for attention in the status of a cluster, with its JSON. Pure."""
+"""Represents a problem that the status of a cluster reports, and its JSON. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class ProblemKind(Enum):
-    """Represents what is wrong, the most urgent first."""
+    """Represents what is wrong. The kinds are in order of urgency, the most urgent first."""
 
     TOPIC_DELETED = "topic_deleted"
     DIVERGED = "diverged"
@@ -44,7 +44,8 @@ PROBLEM = JsonShape(
         ),
         "process": JsonField(
             JsonKind.TEXT,
-            "The process, like `manager of broker 3`; null for a problem of partitions alone.",
+            "The process, such as `manager of broker 3`; null if the problem is not one of a "
+            "process.",
             is_nullable=True,
         ),
         "partitions": JsonField(
@@ -52,7 +53,7 @@ PROBLEM = JsonShape(
         ),
         "reason": JsonField(JsonKind.TEXT, "What is wrong and why."),
         "next_command": JsonField(
-            JsonKind.TEXT, "The command to type next, without the options of the cluster."
+            JsonKind.TEXT, "The command to type next, without the options that name the cluster."
         ),
     },
 )
@@ -60,10 +61,10 @@ PROBLEM = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Represents one reason for attention, of a process or of partitions.
+    """Represents a problem of a process or of partitions that needs attention.
 
-    `process` is a role with its broker, like "manager of broker 3". It is empty for a problem of
-    partitions alone. The problem of a silent process has the partitions that its broker leads.
+    `process` is a role with its broker, such as "manager of broker 3". It is empty if the problem
+    is not one of a process. `partitions` of a silent process are those that its broker leads.
     """
 
     kind: ProblemKind

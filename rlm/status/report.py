@@ -1,8 +1,8 @@
-"""Reports a hosted partition from the view of a cycle: role, lag and what is blocked. Pure.
+"""Reports the role, the lag and the blocks of a hosted partition, from the view of a cycle. Pure.
 
 Producers set timestamps themselves (`message.timestamp.type=CreateTime`). If a producer's clock is
-ahead, its segments outlive their retention, as in Kafka. Retention does not correct this by a
-guess; the report shows it.
+ahead, segments with its records outlive their retention, as in Kafka. Retention does not correct
+such timestamps; the report shows them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rsm.segment.coverage import log_bytes
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
-# The default of message.timestamp.after.max.ms since Kafka 4.0: brokers accept timestamps up to
-# this far ahead.
+# Since Kafka 4.0, brokers accept timestamps up to this far ahead (the default of
+# message.timestamp.after.max.ms).
 _SKEW_MS = 3_600_000
 
 
@@ -36,7 +36,7 @@ def leader_report(
     repair_failure: AttemptFailure | None = None,
     stream: StreamReport | None = None,
 ) -> PartitionReport:
-    """Report a led partition from the view of the last decision."""
+    """Report a led partition from the view on which the cycle decided."""
     behind = lag(view)
     remote_bytes = log_bytes(view.stored)
     finished = [
@@ -77,13 +77,16 @@ def leader_report(
 
 
 def _oldest_unstored_age_ms(view: PartitionView) -> int | None:
-    """Return the time since the roll of the oldest segment to copy, by the manager's clock."""
+    """Return the time since the broker rolled the oldest unstored segment, by the manager's clock.
+
+    Returns None if all rolled segments are stored.
+    """
     waiting = not_stored(view)
     return max(0, view.moment.wall_ms - waiting[0].rolled_ms) if waiting else None
 
 
 def future_timestamps(view: PartitionView) -> FutureTimestamps | None:
-    """Return timestamps over an hour ahead of both clocks of the view; None if there are none."""
+    """Return the segments with timestamps over an hour ahead of both clocks of the view, if any."""
     now_ms = max(view.moment.wall_ms, view.moment.broker_ms)
     ahead = [
         piece.max_timestamp_ms
@@ -97,11 +100,11 @@ def future_timestamps(view: PartitionView) -> FutureTimestamps | None:
 
 def _problem(view: PartitionView) -> str:
     if not view.is_owned:
-        return "another process owns the partition by a newer claim"
+        return "another process owns the partition: its claim is newer"
     if view.newer is not None:
         return (
-            "the metadata has a record that needs a newer version of rlm: "
-            "nothing is copied, trimmed or deleted"
+            "the metadata contains a record that needs a newer version of rlm: "
+            "the manager copies, trims and deletes nothing"
         )
     return ""
 
@@ -120,5 +123,5 @@ def waiting_report(
 
 
 def follower_report(tip: TopicIdPartition) -> PartitionReport:
-    """Report a partition that another broker leads; the manager follows its metadata too."""
+    """Report a partition that another broker leads. The manager also follows its metadata."""
     return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, is_claimed=False)

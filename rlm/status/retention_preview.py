@@ -29,14 +29,16 @@ RETENTION_PREVIEW = JsonShape(
         "topic": JsonField(JsonKind.TEXT, "The topic's name."),
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),
         "log_start_offset": JsonField(
-            JsonKind.OFFSET, "First offset of both tiers; null if not known yet.", is_nullable=True
+            JsonKind.OFFSET,
+            "First offset of both tiers; null if not known yet.",
+            is_nullable=True,
         ),
         "new_log_start_offset": JsonField(
             JsonKind.OFFSET, "`log_start_offset` after the next cycle.", is_nullable=True
         ),
         "rule": JsonField(JsonKind.TEXT, "Why the log start moves; empty if it does not."),
         "expiring_segments": JsonField(
-            JsonKind.COUNT, "Number of segments that end at or below the new log start."
+            JsonKind.COUNT, "Number of segments that end between the old and the new log start."
         ),
         "expiring_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
         "deletions": JsonField(DUE_DELETION, "Segments that the next cycle deletes.", is_list=True),
@@ -44,12 +46,14 @@ RETENTION_PREVIEW = JsonShape(
         "new_local_start_offset": JsonField(
             JsonKind.OFFSET, "`local_start_offset` after the next trim."
         ),
-        "trim_rule": JsonField(JsonKind.TEXT, "Why the local log is trimmed; empty if it is not."),
+        "trim_rule": JsonField(
+            JsonKind.TEXT, "The rule that allows the next trim; empty if there is none."
+        ),
         "trim_blocked": JsonField(
             BLOCKED, "What blocks trims; null if nothing does.", is_nullable=True
         ),
         "expiry_blocked": JsonField(
-            BLOCKED, "What blocks the expiry; null if nothing does.", is_nullable=True
+            BLOCKED, "What blocks expiry; null if nothing does.", is_nullable=True
         ),
     },
 )
@@ -57,7 +61,7 @@ RETENTION_PREVIEW = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDeletion:
-    """Represents a segment that the next cycle deletes, and the rule for it."""
+    """Represents a segment that the next cycle deletes, and the rule that deletes it."""
 
     base_offset: int
     end_offset: int
@@ -78,8 +82,8 @@ class DueDeletion:
 class RetentionPreview:
     """Represents the part of a cycle's plan that deletes data of a partition.
 
-    `rule` is the reason for a new log start, empty without one. The expiring segments end at or
-    below the new log start. A log start of None is not known yet.
+    `rule` is why the log start moves; empty if it does not. The expiring segments end at or below
+    the new log start. A log start is None if it is not known yet.
     """
 
     topic: str

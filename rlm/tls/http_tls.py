@@ -1,7 +1,7 @@
-"""TLS of the managers' HTTP API: the server's certificate, and the CAs that commands trust.
+"""Creates the TLS contexts of the managers' HTTP API, for its server and for commands.
 
-Both are PEM files, loaded like those of the gateway (rlm.tls.keystore). New connections use a
-changed keystore without a restart.
+The server's certificate and the CAs that commands trust are PEM files, loaded like those of the
+gateway (rlm.tls.keystore). New connections use a changed keystore without a restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rsm.segment.clock import Clock
 def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None:
     """Return the API's context; None for plain HTTP. Raises InvalidConfigError with key and file.
 
-    Use it for one server: that server's thread checks the files for changes.
+    Use the context for one server only: that server's thread checks the file for changes.
     """
     keystore = config.keystore
     if keystore is None:
@@ -42,7 +42,7 @@ def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None
 
 
 def client_context(config: RestTlsConfig) -> ssl.SSLContext | None:
-    """Return the context for commands; None for the system's trusted certificates.
+    """Return the context for commands; None if they use the system's trusted certificates.
 
     Raises InvalidConfigError with key and file.
     """

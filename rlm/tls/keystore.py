@@ -1,4 +1,4 @@
-"""Loads keys and certificates from PEM files into TLS contexts, like Kafka's stores of type PEM.
+"""Loads keys and certificates from PEM files into TLS contexts, as Kafka does for type PEM.
 
 Errors name the setting and the file, never the content.
 """
@@ -21,7 +21,7 @@ _ENCRYPTED = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keystore:
-    """A file with a private key and its certificate chain.
+    """Represents a file with a private key and its certificate chain.
 
     `location_key` and `password_key` name the settings that configure it.
     """
@@ -32,27 +32,27 @@ class Keystore:
     password_key: str
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Load the certificate into `context`. Raises InvalidConfigError; may block."""
+        """Load the key and certificates into `context`. Raises InvalidConfigError; may block."""
         text = _pem(self.path, self.location_key)
         if _PRIVATE_KEY.search(text) is None:
-            raise self._unusable("the file has no private key in PEM")
+            raise self._unusable("the file contains no private key in PEM format")
         is_encrypted = _ENCRYPTED.search(text) is not None
         if is_encrypted and self.password is None:
             raise InvalidConfigError(
-                "the private key is encrypted, and no password is set",
+                "cannot load the private key: it is encrypted, and no password is set",
                 key=self.password_key,
                 file=self.path,
-                advice="Set the password, or give a key without encryption",
+                advice="Set the password, or give an unencrypted key",
             )
         try:
-            # Always with a password, because OpenSSL would otherwise prompt on the terminal.
+            # Pass a password in any case: OpenSSL would otherwise prompt on the terminal.
             context.load_cert_chain(self.path, password=self.password or "")
-        except (OSError, ValueError) as error:  # ValueError: a password of over 1,023 bytes
+        except (OSError, ValueError) as error:  # ValueError: a password above 1,023 bytes
             if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-                raise self._unusable("the private key does not fit the certificate") from error
+                raise self._unusable("the private key does not match the certificate") from error
             if is_encrypted:
                 raise InvalidConfigError(
-                    "cannot open the private key with its password",
+                    "cannot open the private key with the password",
                     key=self.password_key,
                     file=self.path,
                     advice="Correct the password, or give another key",
@@ -98,7 +98,7 @@ def _pem(path: Path, location_key: str) -> str:
         ) from error
     if _CERTIFICATE not in text:
         raise InvalidConfigError(
-            "the file has no certificate in PEM",
+            "the file contains no certificate in PEM format",
             key=location_key,
             file=path,
             advice="Give a PEM file with certificates",

@@ -1,4 +1,4 @@
-"""ReloadingContext: a TLS context that loads changed certificates while it is in use.
+"""Reloads the certificates of a TLS context in use when their files change.
 
 New connections use the current files; open ones keep their certificate. If the files cannot be
 used, for example because one is half written, the context stays unchanged.
@@ -22,7 +22,10 @@ _log = logging.getLogger(__name__)
 
 
 class ReloadingContext:
-    """A context that reloads changed files; `renewed` gets the result. Not thread-safe."""
+    """Represents a TLS context that reloads changed files. Not thread-safe.
+
+    `renewed` is called after each reload with True if it succeeded, else with False.
+    """
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class ReloadingContext:
         self._context = make()
 
     def current(self) -> ssl.SSLContext:
-        """Return the context for a new connection. Checks the files once a second at most."""
+        """Return the context for a new connection. Checks the files at most once a second."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= _LOOK_INTERVAL_MS:
             self._looked_ms = now_ms
@@ -68,7 +71,7 @@ class ReloadingContext:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Return values that change with a file's content; None without a file. Follows links."""
+    """Return values that change with a file's content; None if it cannot be read. Follows links."""
     try:
         found = path.stat()
     except OSError:

@@ -2,8 +2,8 @@
 
 The broker does not wait for copies: its retention deletes segments even if they are not stored. So
 this module sets that retention to -1. The retention counts as lifted only when the broker of every
-replica reports -1, because any of them may become leader. This module must not know the states of
-policies.
+replica reports -1, because any of them may become the leader. This module must not know the states
+of policies.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class BrokerRetention:
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
     def configs_before(self, found: TopicOnReplicas, recall: Recall) -> TopicConfigs:
-        """Return the settings of a topic without a policy, as SettingsBeforeTiering does."""
+        """Return the settings that a topic without a policy had before it was tiered."""
         before = SettingsBeforeTiering(recall, self._topics, node_id=found.leader_id)
         return before.of(found.leader_configs, found.topic.topic_id)
 
     def lift(self, policy: TopicPolicy) -> None:
-        """Set the broker's retention to -1; idempotent. Brokers apply it a moment later."""
+        """Set the broker's retention to -1; idempotent. Brokers apply the change a moment later."""
         self._topics.alter(policy.topic, dict.fromkeys(RETENTION_CONFIGS, str(UNLIMITED)))
         _log.info(LogLine("set the broker's retention to -1", topic=policy.topic))
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
         """Return whether all replicas' brokers report -1.
 
-        Raises TopicAdmin's errors, and NotFoundError if the topic is a newer one.
+        Raises TopicAdmin's errors, and NotFoundError if the topic was deleted and created again.
         """
         return is_lifted_on(self._topics.on_replicas(policy.topic), policy)
 
@@ -72,14 +72,14 @@ class BrokerRetention:
                 return
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "cannot set retention to -1 on all replicas: a broker still has another value",
+                    "cannot set retention to -1 on all replicas: a broker reports another value",
                     topic=policy.topic,
                     advice="Run the command again",
                 )
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
     def restore(self, policy: TopicPolicy) -> None:
-        """Restore the broker's retention and delete overrides that were absent; idempotent."""
+        """Restore the originals; delete overrides that the topic did not have. Idempotent."""
         originals = {each.name: each.value for each in policy.originals}
         self._topics.alter(policy.topic, originals)
         what = "restored the broker's retention"
@@ -89,7 +89,7 @@ class BrokerRetention:
 def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
     """Return whether every replica's broker reports a retention of -1 for the topic.
 
-    Raises NotFoundError if the topic is a newer one with the name of the policy's topic.
+    Raises NotFoundError if the topic was deleted and created again with the same name.
     """
     if found.topic.topic_id != policy.topic_id:
         raise NotFoundError(

@@ -34,22 +34,22 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_POLL_INTERVAL_MS = 1000  # each poll asks every manager and every leader
+_POLL_INTERVAL_MS = 1000  # each poll sends requests to every manager and every leader
 _BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReason.DAMAGED})
 
 
 class CopyLagSource(Protocol):
-    """Reports what the leaders' managers know of rolled segments that are not stored."""
+    """Reports what the leaders' managers know about rolled segments that are not stored."""
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """Return each partition's lag under exactly this policy; omit those without an answer."""
+        """Return each partition's lag under exactly this policy; omit those that are unknown."""
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Return why the last `lags` omitted a partition, and what to do."""
+        """Return why the last call of `lags` omitted a partition, and what to do."""
 
 
 class TieringEnd:
-    """Disables policies. Each call can be repeated from any point where it stopped."""
+    """Disables policies. A call that stopped at any point can be repeated."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class TieringEnd:
         **Data loss:** with `force`, gives up the records that are still at risk after `timeout_ms`.
         Raises InvalidConfigError if the topic is not tiered and no pattern tiers it, RetriableError
         if records are at risk (the topic is ACTIVE again), and the errors of `Tiering.enable`. If
-        the brokers do not show what is at risk, the topic stays DISABLING.
+        the brokers do not answer before the timeout, the topic stays DISABLING.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
@@ -121,7 +121,7 @@ class TieringEnd:
     def preview(
         self, topic: str, *, timeout_ms: int
     ) -> tuple[TopicPolicy, tuple[RecordsAtRisk, ...]]:
-        """Return the policy and the records that disabling would put at risk; changes nothing."""
+        """Return the policy and the records that disabling would put at risk; change nothing."""
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
         policy = self._tiered(found)
@@ -159,7 +159,7 @@ class TieringEnd:
         )
 
     def _refusal(self, topic: str, risks: Sequence[RecordsAtRisk]) -> RetriableError:
-        """Return why tiering stays on; offers `--force` only if all risks are known."""
+        """Return why tiering stays enabled; advise `--force` only if all risks are known."""
         unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
         if unknown:
             return RetriableError(
@@ -173,7 +173,7 @@ class TieringEnd:
             "cannot disable tiering, the topic is ACTIVE again: records would be lost",
             topic=topic,
             at_risk="; ".join(map(str, risks)),
-            advice="Run the command again when they are stored, or lose them with --force",
+            advice="Run the command again when they are stored, or give them up with --force",
         )
 
     def _risk_text(self, risk: RecordsAtRisk) -> str:

@@ -60,7 +60,7 @@ class Activation:
         Raises FencedError if another process changed the policy, or the metadata refuses it.
         """
         active = replace(enabling, state=PolicyState.ACTIVE)
-        # A command and a manager may do this at the same time: the second one finds it done.
+        # A command and a manager may do this at the same time; the second one finds it done.
         if self._policies.current(active.topic_id) != active:
             self._policies.require(enabling)
             self._policies.write(active)
@@ -68,7 +68,7 @@ class Activation:
 
 
 class Tiering:
-    """Activates policies. Each call can be repeated from any point where it stopped."""
+    """Activates policies. A call that stopped at any point can be repeated."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Tiering:
     def _wanted(
         self, topic: str, flags: PolicyFlags, deadline_ms: int
     ) -> tuple[TopicOnReplicas, TopicPolicy]:
-        """Return the topic as its brokers have it, and the policy that `flags` request."""
+        """Return the topic as its brokers know it, and the policy that `flags` request."""
         found = self._retention.find(topic, deadline_ms=deadline_ms)
         configs = found.leader_configs
         check_tierable(configs, own_topics=self._own_topics)
@@ -135,7 +135,7 @@ class Tiering:
         return found, wanted
 
     def configs_before(self, found: TopicOnReplicas) -> TopicConfigs:
-        """Return the settings of a topic without a policy, as SettingsBeforeTiering does."""
+        """Return the settings that a topic without a policy had before it was tiered."""
         return self._retention.configs_before(found, self._recall)
 
     def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:

@@ -1,12 +1,13 @@
-"""Applies policy levels to topics, in the manager of each topic's first partition.
+"""Applies policy levels to topics, in the manager whose broker leads the first partition.
 
     no policy, and a pattern matches  → ENABLING with the originals; the manager completes it in its
                                         next cycles (rlm.topics.retention_guard)
-    ACTIVE, with inherited settings   → these settings as the levels give them now
+    ACTIVE, with inherited settings   → these settings with the levels' current values
     every other state                 → nothing: `rlm topic disable` wins over patterns
 
-Decisions read only the topic's own policy. So levels affect data only when this module, or a
-command for the topic, writes the policy. This module logs each change with the new values.
+The manager's decisions read only the topic's own policy. So levels affect data only when this
+module, or a command for the topic, writes the policy. This module logs each change with the new
+values.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class PolicyInheritance:
     def _led(
         self, levels: Iterable[PolicyLevel], policies: Iterable[TopicPolicy]
     ) -> Iterator[TopicView]:
-        """Yield this manager's topics: all if there are patterns, else those that inherit."""
+        """Yield this manager's topics; only those that inherit if there are no patterns."""
         names: list[str] | None = None
         if all(each.pattern == DEFAULT_LEVEL for each in levels):
             names = [each.topic for each in policies if each.inherited]
@@ -89,7 +90,7 @@ class PolicyInheritance:
         self._log_once.clear(effect.topic_id)
         if effect.after is None or not effect.is_change:
             return
-        # Another process may have changed the policy or the levels: the next cycle compares again.
+        # If another process has changed the policy or the levels, the next cycle compares again.
         if self._policies.current(effect.topic_id) != effect.before:
             return
         if self._policies.levels() != levels:
@@ -100,7 +101,7 @@ class PolicyInheritance:
         except FencedError as error:
             _log.info(
                 LogLine(
-                    "a topic's policy changed meanwhile, the next cycle checks it again",
+                    "cannot apply policy levels: the topic's policy has changed meanwhile",
                     topic=effect.topic,
                     error=error,
                 )

@@ -29,9 +29,9 @@ from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _ENDING = frozenset({PolicyState.DISABLING, PolicyState.DISABLED})
-_DISABLED = "tiering of the topic was disabled, and this has priority over patterns"
+_DISABLED = "tiering of the topic was disabled: this has priority over patterns"
 _NOT_ENABLED = "tiering of the topic was disabled: `rlm topic enable` tiers it again"
-_INCOMPLETE = "an earlier change of its policy is not complete: repeat this one later"
+_INCOMPLETE = "an earlier change of its policy is not complete: repeat this change later"
 NO_FLAGS: Mapping[str, PolicyFlags] = MappingProxyType({})
 
 
@@ -39,10 +39,10 @@ NO_FLAGS: Mapping[str, PolicyFlags] = MappingProxyType({})
 class TopicEffect:
     """Represents the effect of the levels on one topic: its policy before and after.
 
-    `pattern` is the one that tiers the topic; empty for a topic that only inherits settings.
+    `pattern` is the pattern that tiers the topic; empty if the topic only inherits settings.
     `is_named`: the change itself sets settings of this topic. `obstacle` is why the levels do
     not apply; empty if they do. `is_refused`: the topic itself or its settings are the obstacle.
-    `is_unlimited`: the topic has no policy, and brokers delete none of its data.
+    `is_unlimited`: the topic has no policy, and its retention on the broker is -1.
     """
 
     topic: str
@@ -92,7 +92,7 @@ class LevelEffects:
         own_topics: frozenset[str],
         managers: FileDefaults,
     ) -> None:
-        """Use `managers` where no level gives a setting, and never tier `own_topics`."""
+        """Use `managers` for settings that no level gives, and never tier `own_topics`."""
         self._topics = topics
         self._recall = recall
         self._own_topics = own_topics
@@ -109,9 +109,9 @@ class LevelEffects:
     ) -> tuple[TopicEffect, ...]:
         """Return the effect on each topic that matches a pattern, inherits settings, or is `named`.
 
-        `policies` has all policies by topic id. `named` has the new own settings of topics by name.
-        The settings are those of broker `node_id`. Raises RetriableError or NotFoundError if that
-        broker does not answer.
+        `policies` maps topic ids to all policies. `named` maps topic names to the new own settings
+        of these topics. Broker `node_id` reports the topics' settings. Raises RetriableError or
+        NotFoundError if that broker does not answer.
         """
         concerned = tuple(self._concerned(topics, LevelIndex(levels), policies, named))
         asked = [each.view.topic for each in concerned if self._may_change(each)]

@@ -1,7 +1,7 @@
 """Finds the retention that a topic had before it was tiered, if its policy was lost.
 
-Tiering sets the broker's retention to -1. Without the policy, that looks like a retention that the
-topic has of its own. Only the copy in the store shows the difference (rlm.topics.originals_mirror).
+Tiering sets the broker's retention to -1. Without the policy, -1 looks like the topic's own
+retention. Only the originals in the store show the difference (rlm.topics.originals_mirror).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Recall = Callable[[str, UUID], OriginalSettings | None]
 
 
 class SettingsBeforeTiering:
-    """Finds the settings of topics without a policy, with their own retention.
+    """Finds the settings that topics without a policy had before they were tiered.
 
-    Valid for one pass over topics: after the store has failed once, it is not asked again. Not
-    thread-safe.
+    Use one instance for one pass over topics: after the first error of the store, it repeats this
+    error and sends the store no more requests. Not thread-safe.
     """
 
     def __init__(self, recall: Recall, topics: TopicAdmin, *, node_id: int) -> None:
@@ -35,7 +35,7 @@ class SettingsBeforeTiering:
         self._defaults: Mapping[str, int] | None = None
 
     def of(self, configs: TopicConfigs, topic_id: UUID) -> TopicConfigs:
-        """Return `configs`, with the originals if the store shows that tiering set the retention.
+        """Return `configs`; with the originals if the store shows that tiering set the retention.
 
         An original without an override becomes the broker's default. Raises RetriableError if the
         originals or the default cannot be read.
@@ -52,7 +52,7 @@ class SettingsBeforeTiering:
                 "cannot find the topic's own retention: tiering may have set the present -1",
                 topic=configs.topic,
                 reason=error,
-                advice="Correct what the reason names, then try again",
+                advice="Correct the cause that `reason` names, then try again",
             ) from error
         retention = {
             name: _restored(originals.values.get(name), default)

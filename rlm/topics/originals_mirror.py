@@ -49,7 +49,7 @@ class StoredOriginals:
         self._keys = keys
 
     def all(self) -> Mapping[UUID, OriginalSettings]:
-        """Return the newest originals of each topic by its id, without unreadable ones."""
+        """Return the newest originals of each topic, by topic id; skip unreadable ones."""
         newest = {key.topic_id: (key, info) for key, info in self._listed(self._keys.of_all)}
         found = {}
         for topic_id, (key, info) in newest.items():
@@ -100,13 +100,13 @@ class StoredOriginals:
             return False
 
     def _read(self, key: OriginalsKey, info: ChunkInfo) -> OriginalSettings:
-        """Return the originals. Raises CorruptError if they are no retention of the key's topic."""
+        """Return the originals. Raises CorruptError if they are not the retention of this topic."""
         whole = ByteRange(start_position=0, end_position=info.length_bytes)
         found = decode_originals(self._storage.read_range(info.name, whole))
         is_of_topic = (found.topic, found.topic_id) == (key.topic, key.topic_id)
         if not is_of_topic or not all(_is_retention(*each) for each in found.values.items()):
             raise CorruptError(
-                "the stored originals are of another topic, or no retention settings",
+                "the stored originals are invalid: they must be retention settings of this topic",
                 name=info.name,
             )
         return found
@@ -166,7 +166,7 @@ class OriginalsMirror:
             return
         led = {tip.topic_id for tip in self._broker.leadership({each.topic for each in policies})}
         for policy in policies:
-            # This manager corrects what it wrote itself, even if it leads nothing of the topic now.
+            # This manager corrects what it wrote itself, even if it no longer leads a partition.
             if policy.topic_id in led or policy.topic_id in self._mirrored:
                 try:
                     self._mirror(policy)

@@ -21,7 +21,10 @@ _log = logging.getLogger(__name__)
 
 
 class OriginalsRestore:
-    """Finds topics with lost policies and restores their retention. As thread-safe as its parts."""
+    """Finds topics with lost policies and restores their retention.
+
+    Thread-safe if the store is.
+    """
 
     def __init__(
         self, stored: StoredOriginals, *, topics: TopicAdmin, metadata: RemoteLogMetadataManager
@@ -33,17 +36,17 @@ class OriginalsRestore:
     def lost(self) -> tuple[OriginalSettings, ...]:
         """Return the stored originals of existing topics with no policy and with a retention of -1.
 
-        Sorted by topic name. Raises the errors of the store and of TopicAdmin.
+        The result is sorted by topic name. Raises the errors of the store and of TopicAdmin.
         """
         known = {policy.topic_id for policy in topic_policies(self._metadata)}
         kept = [each for each in self._stored.all().values() if each.topic_id not in known]
         return tuple(sorted(self._lifted(kept), key=lambda each: each.topic))
 
     def restore(self, settings: OriginalSettings) -> None:
-        """Set the originals, delete absent overrides, and delete the copy in the store.
+        """Restore the originals, delete absent overrides, and delete the copy in the store.
 
-        Idempotent. Raises the errors of TopicAdmin. If the copy cannot be deleted, logs a warning:
-        a later -1 of the user would look like that of tiering.
+        This is idempotent. Raises the errors of TopicAdmin. If the copy cannot be deleted, logs a
+        warning: a -1 that the user sets later would look as if tiering had set it.
         """
         self._topics.alter(settings.topic, settings.values)
         drop_ended(self._stored, settings.topic, settings.topic_id)

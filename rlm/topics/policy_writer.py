@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 class PolicyWriter:
     """Reads and writes the policies of topics and their levels. Thread-safe.
 
-    The last written policy is the valid one. So a caller with several effects checks before each
-    effect that the policy is still its own.
+    The last written policy is the valid one. So a caller with several effects must check, before
+    each effect, that its policy is still the valid one (`require`).
     """
 
     def __init__(self, metadata: RemoteLogMetadataManager, new_id: Callable[[], UUID]) -> None:

@@ -1,9 +1,9 @@
 """Checks and corrects the retention of tiered topics, and finds topics that must not be tiered.
 
 Runs in every manager, once per cycle. Every manager whose broker leads a partition of a topic
-corrects the topic: all changes are idempotent, and a stopped manager must not prevent them. Without
-`reassert`, it only reports an ACTIVE topic whose retention is limited. Each manager finds for
-itself which topics must not be copied or trimmed.
+corrects the topic: all changes are idempotent, and a stopped manager must not prevent them. If
+`reassert` is False, a manager only reports an ACTIVE topic whose retention is limited. Each manager
+itself finds the topics that must not be copied or trimmed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISAB
 class RetentionReport:
     """Represents the result of one check, by topic id.
 
-    `untierable` has the reason for each hosted topic that must be neither copied nor trimmed.
-    `limited` has the retention of each ACTIVE topic with a led partition, if the broker may delete
-    its records by itself.
+    `untierable` contains the reason for each hosted topic that must be neither copied nor trimmed.
+    `limited` contains the retention of each ACTIVE topic with a led partition, if the broker may
+    delete its records by itself.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class RetentionKeeper:
         reassert: bool,
         alarm: Callable[[str], None],
     ) -> None:
-        """Call `alarm` with the topic each time the broker's retention is found limited."""
+        """Call `alarm` with the topic each time a check finds its retention limited."""
         self._activation = activation
         self._topics = topics
         self._metadata = metadata
@@ -65,7 +65,7 @@ class RetentionKeeper:
         self._log_once = LogOnce()
 
     def step(self) -> RetentionReport:
-        """Check once and correct what this manager must correct, without waiting.
+        """Check once, and correct what this manager must correct; wait for nothing.
 
         A topic is untierable while the broker does not report its settings. Raises RetriableError
         or NotFoundError if the broker does not answer.
@@ -94,7 +94,7 @@ class RetentionKeeper:
     def _tierable(
         self, policy: TopicPolicy, found: TopicConfigs | TieredStorageError
     ) -> TopicConfigs | str:
-        """Return the topic's settings, or the reason if they forbid tiering or are unknown."""
+        """Return the topic's settings; the reason if they forbid tiering or are unknown."""
         if isinstance(found, TieredStorageError):
             reason = f"the broker does not return the topic's settings: {found}"
         else:

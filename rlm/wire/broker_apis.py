@@ -1,7 +1,7 @@
 """Lists every API that a broker of Kafka 4.3.1 serves to clients, with its versions.
 
-A proxy offers no more than this to clients of a newer broker: an unknown version may carry fields
-that must not pass unchanged. Source: kafka-clients' request schemas (`listeners`, `validVersions`,
+A proxy offers no other APIs or versions to clients of a newer broker: they may carry fields that
+the proxy must change. Source: kafka-clients' request schemas (`listeners`, `validVersions`,
 `flexibleVersions`).
 """
 
@@ -16,7 +16,7 @@ from rlm.wire.schema import Versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerApi:
-    """Represents an API; `rlm` may have no tables of its messages."""
+    """Represents an API; `rlm` may lack tables of its messages."""
 
     key: int
     name: str

@@ -1,13 +1,13 @@
-"""Encodes requests and decodes responses of one connection, without its I/O.
+"""Encodes the requests and decodes the responses of one connection; does no I/O.
 
-The client assigns correlation ids and chooses versions. On a new connection
+The client assigns correlation ids and chooses versions. On a new connection:
 
     data = client.hello()                    the first bytes to send
-    client.receive(received)                 any received bytes, in any pieces
+    client.receive(received)                 received bytes, however they are split
     client.next_response()                   -> ApiVersionsResponse
-    client.learn(response)                   -> bytes to send instead, or None: versions are known
+    client.learn(response)                   -> None: versions are known; else bytes to send
 
-then `request` and `next_response` for anything else. Responses come in the order of their
+Then use `request` and `next_response` for all other requests. Responses come in the order of their
 requests, as Kafka guarantees. After CorruptError the connection is unusable. Not thread-safe.
 """
 
@@ -43,11 +43,11 @@ class ProtocolClient:
         return self._hello(API_VERSIONS.versions.last)
 
     def learn(self, response: ApiVersionsResponse) -> bytes | None:
-        """Store the broker's versions and return None, or return another request to send.
+        """Store the broker's versions and return None; return another request if one is needed.
 
         A broker that supports only older versions of ApiVersions responds with their range. The
-        result is then ApiVersions in such a version. Raises UnsupportedError for any other error,
-        and if the broker refuses a version that it offers.
+        next request is then ApiVersions in the newest of them. Raises UnsupportedError for any
+        other error, and if the broker refuses a version that it offers.
         """
         versions = {
             row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys
@@ -72,15 +72,17 @@ class ProtocolClient:
     def version_of(self, api: Api[RequestT, ResponseT], *, at_least: int = 0) -> int:
         """Return the newest version of `api` that both sides support.
 
-        Raises UnsupportedError if that is below `at_least`, or if there is none.
+        Raises UnsupportedError if that is below `at_least`, if there is none, or before `learn`.
         """
         if self._broker_versions is None:
-            raise UnsupportedError("the broker's versions are not known yet", api=api.name)
+            raise UnsupportedError(
+                "cannot choose an API version: the broker's versions are unknown", api=api.name
+            )
         broker = self._broker_versions.get(api.key, Versions.parse("none"))
         version = min(api.versions.last, broker.last)
         if version < max(api.versions.first, broker.first, at_least):
             raise UnsupportedError(
-                "broker and client share no version of an API",
+                "cannot send the request: broker and client share no version of the API",
                 api=api.name,
                 broker_versions="none" if broker.last < 0 else f"{broker.first}-{broker.last}",
                 client_versions=f"{max(api.versions.first, at_least)}-{api.versions.last}",
@@ -90,7 +92,7 @@ class ProtocolClient:
     def request(
         self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
     ) -> bytes:
-        """Return the bytes of a request in the version of `version_of`.
+        """Return the bytes of a request, in the version that `version_of` returns.
 
         Raises UnsupportedError as `version_of` does, and if the version cannot carry the message.
         """
@@ -101,7 +103,7 @@ class ProtocolClient:
         self._frames.add(data)
 
     def next_response(self) -> Message | None:
-        """Return the response to the oldest open request; None until it is whole.
+        """Return the response to the oldest open request; None until all of it is received.
 
         Raises CorruptError if the received bytes are not that response.
         """
@@ -110,7 +112,7 @@ class ProtocolClient:
             return None
         if not self._pending:
             raise CorruptError(
-                "the broker sent a response without a request", size_bytes=len(frame)
+                "cannot read the response: no request is open", size_bytes=len(frame)
             )
         correlation_id, api, version = self._pending.popleft()
         if api.key == API_VERSIONS.key and _refuses_version(frame):
@@ -119,7 +121,7 @@ class ProtocolClient:
         assert isinstance(response, Message)
         if header.correlation_id != correlation_id:
             raise CorruptError(
-                "the response belongs to another request",
+                "cannot read the response: it belongs to another request",
                 api=api.name,
                 expected_id=correlation_id,
                 found_id=header.correlation_id,
@@ -142,7 +144,7 @@ class ProtocolClient:
 
 
 def named_api_versions_request() -> ApiVersionsRequest:
-    """Return ApiVersions of version 3 and later, with the client's name (KIP-511)."""
+    """Return an ApiVersions request with the client's name, for version 3 and later (KIP-511)."""
     return ApiVersionsRequest(
         client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION
     )

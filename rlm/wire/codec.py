@@ -1,8 +1,8 @@
-"""Encodes and decodes messages, for every version in the tables.
+"""Encodes and decodes messages, in every version of the tables.
 
 Decoding is strict and bounded. It checks each length against the remaining bytes, so the work and
-memory of a decode are proportional to the received bytes. For `decode`, anything but exactly one
-message is a CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so a
+memory of a decode are proportional to the received bytes. `decode` raises CorruptError unless the
+bytes are exactly one message. Error codes stay numbers and unknown tagged fields stay bytes, so a
 decode followed by an encode changes no value.
 """
 
@@ -33,7 +33,7 @@ def encode(message: Message, version: int, *, flexible: bool) -> bytes:
 
 
 def encode_parts(message: Message, version: int, *, flexible: bool) -> list[Buffer]:
-    """Encode as `encode`, in consecutive parts: records are the caller's own buffers."""
+    """Encode like `encode`, but in consecutive parts; records stay the caller's own buffers."""
     out = GatheredOutput()
     _encode_into(out, message, version, flexible=flexible)
     return out.parts()
@@ -47,16 +47,17 @@ def decode(
     flexible: bool,
     position: int = 0,
 ) -> MessageT:
-    """Decode a message that fills `data` from `position` on. Raises CorruptError if it does not.
+    """Decode the message that fills `data` from `position` to the end.
 
-    Records are slices of `data`; everything else is copied.
+    Raises CorruptError if the bytes are not exactly one message. Records are slices of `data`;
+    everything else is copied.
     """
     message, position = decode_prefix(
         message_type, version, data, flexible=flexible, position=position
     )
     if position != len(data):
         raise CorruptError(
-            "bytes follow the end of a message",
+            "cannot decode the message: bytes follow its end",
             message_type=message_type.__name__,
             version=version,
             left_bytes=len(data) - position,
@@ -72,14 +73,14 @@ def decode_prefix(
     flexible: bool,
     position: int = 0,
 ) -> tuple[MessageT, int]:
-    """Decode a message at `position` of `data`; return it and the position after it."""
+    """Decode a message at `position`; return it and the next position. Raises CorruptError."""
     # A class is hashable even if its instances are not.
     decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]  # see above
     try:
         message, position = decoder(data, position)
     except (CorruptError, struct.error, IndexError, UnicodeDecodeError) as error:
         raise CorruptError(
-            "bytes are not the expected message",
+            "cannot decode the message: the bytes do not match its format",
             message_type=message_type.__name__,
             version=version,
             reason=error,

@@ -2,10 +2,10 @@
 
 This is the only module of the package that uses the network. A deadline bounds each request as a
 whole, from the first byte sent to the last byte received: a peer that sends its bytes slowly does
-not extend it. A failure of the network or a refused login is a RetriableError, because the network
-or the broker may be repaired. Bytes that do not follow the protocol are a CorruptError. Any error
-between the first and the last byte closes the connection, because the remaining bytes in transit
-are unknown.
+not extend the deadline. A failure of the network or a refused login is a RetriableError, because
+the network or the broker may be repaired. Bytes that violate the protocol cause a CorruptError. Any
+error between the first and the last byte closes the connection, because the remaining bytes in
+transit are unknown.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _RECEIVE_BYTES = 65536
 _NONCE_BYTES = 24
-# A login needs few messages; a server that wants more does not speak these mechanisms.
+# A login needs few messages; a server that requires more does not speak these mechanisms.
 _MAX_SASL_ROUNDS = 8
 # Reconnect before the broker closes an authenticated connection at its session's end (KIP-368).
 _SESSION_FRACTION = 0.8
 
 
 class Requester(Protocol):
-    """Sends requests: a connection, or a fake in a test."""
+    """Represents a connection that sends requests, or its fake in tests."""
 
     def request(
         self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
     ) -> ResponseT:
         """Send a request in the newest common version, not below `at_least`; await the response.
 
-        Raises RetriableError, CorruptError, or UnsupportedError if the broker is too old.
+        Raises RetriableError if the network fails, CorruptError if the response is invalid,
+        UnsupportedError if the broker is too old.
         """
 
 
@@ -53,8 +54,8 @@ class ConnectionSettings:
     """Represents how to connect. `max_response_bytes` bounds the memory of one response.
 
     `connect_timeout_ms` bounds connect, TLS and the exchange of versions together, because a frozen
-    host accepts connections and never responds. A login has `request_timeout_ms` for each
-    message.
+    host accepts connections and never responds. Each message of a login may take
+    `request_timeout_ms`.
     """
 
     security: SecuritySettings
@@ -98,7 +99,7 @@ class Connection:
         self._stream.close()
 
     def begin(self, remaining_s: Callable[[], float]) -> None:
-        """Learn the broker's versions before the deadline, and authenticate."""
+        """Read the broker's versions before the deadline, then authenticate if configured."""
         data: bytes | None = self._protocol.hello()
         while data is not None:
             response = self._exchange(data, remaining_s)
@@ -125,11 +126,13 @@ class Connection:
                     lifetime_ms = int(response.session_lifetime_ms * _SESSION_FRACTION)
                     self._expires_at_ms = self._clock.monotonic_ms() + lifetime_ms
                 return
-        raise CorruptError("broker does not end the SASL exchange", address=self._address)
+        raise CorruptError(
+            "cannot log in: the broker does not end the SASL exchange", address=self._address
+        )
 
     def _refused(self, error_code: int, **context: object) -> RetriableError:
         return RetriableError(
-            "broker refuses the login",
+            "cannot log in: the broker refuses the login",
             address=self._address,
             error=error_name(error_code),
             **context,
@@ -142,12 +145,15 @@ class Connection:
                 self._stream.settimeout(remaining_s())
                 received = self._stream.recv(_RECEIVE_BYTES)
                 if not received:
-                    raise RetriableError("broker closed the connection", address=self._address)
+                    raise RetriableError(
+                        "cannot read the response: the broker closed the connection",
+                        address=self._address,
+                    )
                 self._protocol.receive(received)
         except OSError as error:
             self.close()
             raise RetriableError(
-                "connection to the broker failed", address=self._address, reason=error
+                "the connection to the broker failed", address=self._address, reason=error
             ) from error
         except TieredStorageError:
             self.close()
@@ -174,11 +180,11 @@ class Connector:
         self._tls = None if tls is None else client_context(tls)
 
     def connect(self, host: str, port: int) -> Connection:
-        """Connect, and authenticate.
+        """Connect, and authenticate if configured.
 
-        Raises RetriableError if the broker is unreachable, not trusted, or refuses the login.
-        Raises CorruptError if the peer is no Kafka broker, or cannot prove that it knows the
-        password, and UnsupportedError if it supports no common version.
+        Raises RetriableError if the broker is unreachable, is not trusted, or refuses the login.
+        Raises CorruptError if the peer is not a Kafka broker, or cannot prove that it knows the
+        password. Raises UnsupportedError if the broker supports no common version.
         """
         address = f"{host}:{port}"
         remaining_s = _deadline(self._clock, self._settings.connect_timeout_ms)
@@ -197,7 +203,7 @@ class Connector:
         return connection
 
     def _dial(self, host: str, port: int, remaining_s: Callable[[], float]) -> socket.socket:
-        """Try the host's addresses in order. Raises the last address's OSError, or the lookup's."""
+        """Try the host's addresses in order. Raises the OSError of the last address or lookup."""
         failure = OSError("the host has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM
@@ -224,7 +230,7 @@ def _deadline(clock: Clock, timeout_ms: int) -> Callable[[], float]:
     def remaining_s() -> float:
         left_ms = ends_at_ms - clock.monotonic_ms()
         if left_ms <= 0:
-            raise TimeoutError(f"not within {timeout_ms} ms")
+            raise TimeoutError(f"the deadline of {timeout_ms} ms has passed")
         return left_ms / 1000
 
     return remaining_s

@@ -1,7 +1,7 @@
 """Compiles a decoder for one version of a message from its table.
 
-The compiled function is a straight line of reads. For two adjacent int32 fields and a nullable
-compact string it is
+The compiled function reads one field after the other. For two adjacent int32 fields and a nullable
+compact string, it is
 
     def decode(data, pos):
         v_partition, v_leader_epoch, = unpack_0(data, pos)
@@ -44,7 +44,7 @@ def compile_decoder(message_type: type[Message], version: int, *, flexible: bool
 
 def _whole(body: bytes, position: int) -> None:
     if position != len(body):
-        raise CorruptError("tagged field is longer than its value", left=len(body) - position)
+        raise CorruptError("the tagged field is longer than its value", left=len(body) - position)
 
 
 class _DecoderSource(FunctionSource):
@@ -106,7 +106,7 @@ class _DecoderSource(FunctionSource):
         name = f"v_{field.name}"
         if_null = f"{name} = None" if field.nullable else "raise null_array()"
         self._namespace["null_array"] = lambda: CorruptError(
-            "an array that is not nullable is null"
+            "the array is null, but the field is not nullable"
         )
         self._lines += [
             f"{indent}count, {pos} = {read_count}({data}, {pos}, {least_bytes})",
@@ -123,7 +123,7 @@ class _DecoderSource(FunctionSource):
     def _element(
         self, element: WireType | type[Message], data: str, pos: str
     ) -> tuple[list[str], int]:
-        """Return the lines that read one element as `item`, and its minimum bytes."""
+        """Return the lines that read one element as `item`, and its minimum size in bytes."""
         version, flexible = self._plan.version, self._plan.flexible
         if isinstance(element, WireType):
             least_bytes = smallest_bytes(element, flexible=flexible)

@@ -1,7 +1,7 @@
-"""Compiles an encoder for one version of a message, the counterpart of rlm.wire.decoder.
+"""Compiles an encoder for one version of a message. rlm.wire.decoder is its counterpart.
 
-A field that the version does not carry must have its default: the encoder never silently drops a
-requested value.
+A field that the version does not carry must have its default value, so that the encoder never
+silently drops a value.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Encoder = Callable[[bytearray, Message], None]
 def compile_encoder(message_type: type[Message], version: int, *, flexible: bool) -> Encoder:
     """Compile the function (out, message) that appends the message's bytes to `out`.
 
-    It raises UnsupportedError if this version cannot carry a value, struct.error if a value does
-    not fit its width.
+    The function raises UnsupportedError if this version cannot carry a value, and struct.error if a
+    value does not fit its width.
     """
     source = _EncoderSource(plan(message_type, version, flexible=flexible))
     encoder: Encoder = source.compile("encode")
@@ -46,7 +46,7 @@ class _EncoderSource(FunctionSource):
 
     def _not_carried(self, name: str) -> UnsupportedError:
         return UnsupportedError(
-            "this version of the message does not carry the field",
+            "cannot encode a message: its version does not carry a field",
             message_type=self._plan.message_type.__name__,
             version=self._plan.version,
             field=name,
@@ -59,9 +59,9 @@ class _EncoderSource(FunctionSource):
         ]
 
     def _differs(self, name: str, default: object) -> str:
-        """Return the condition that a field differs from its default."""
+        """Return the source of the condition that a field differs from its default."""
         expected = self._named("default", default)
-        # Comparing structures is the largest cost here, and most are the default object itself.
+        # Comparing structures costs most here, and most structures are the default object itself.
         is_other = f"m.{name} is not {expected} and " if isinstance(default, Message) else ""
         return f"{is_other}m.{name} != {expected}"
 

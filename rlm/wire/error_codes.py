@@ -1,4 +1,4 @@
-"""Names the Kafka error codes that `rlm` distinguishes; any other stays a number.
+"""Names the Kafka error codes that `rlm` distinguishes; other codes stay numbers.
 
 Source: org.apache.kafka.common.protocol.Errors.
 """
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Represents the distinguished codes."""
+    """Represents the error codes that `rlm` distinguishes."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -49,10 +49,10 @@ _FIRST_FETCH_WITH_STORAGE_ERROR = 6
 
 
 def in_fetch(code: int, version: int) -> int:
-    """Return an error as brokers send it in that version of Fetch (KafkaApis.handleFetchRequest).
+    """Return the code that brokers send for `code` in a version of Fetch.
 
-    Clients of old versions do not know KAFKA_STORAGE_ERROR. They get NOT_LEADER_OR_FOLLOWER,
-    after which they retry too.
+    Old clients do not know KAFKA_STORAGE_ERROR. They get NOT_LEADER_OR_FOLLOWER, which they also
+    retry. Source: KafkaApis.handleFetchRequest.
     """
     if code == ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_FETCH_WITH_STORAGE_ERROR:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -60,7 +60,7 @@ def in_fetch(code: int, version: int) -> int:
 
 
 def error_name(code: int) -> str:
-    """Return the code's name, or its number if the name is unknown."""
+    """Return the code's name; its number as text if the name is unknown."""
     try:
         return ErrorCode(code).name
     except ValueError:

@@ -1,11 +1,11 @@
-"""Reads a frame's first bytes: all that a relay of an unchanged message needs.
+"""Reads a frame's first bytes, which are enough to relay an unchanged message.
 
     request    api key, version, correlation id, nullable string client id [, tags]
     response   correlation id [, tags]
 
-The client id has the same form in all versions and the tags come after it, so the fields before the
-tags do not depend on the API. Only ControlledShutdown used version 0 of the request's head, without
-a client id; no broker supports it any more.
+The client id has the same form in all versions, and the tags come after it. So the fields before
+the tags do not depend on the API. Version 0 of the request's head has no client id. Only
+ControlledShutdown used that version, and no broker supports it any more.
 
 Source: RequestHeader.json and ResponseHeader.json of kafka-clients, KIP-482.
 """
@@ -25,8 +25,8 @@ _CORRELATION_ID = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
 _NULL = -1
 _TRANSACTIONAL_PRODUCE_VERSION = 3
-_MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: no client sends more
-_MAX_TAG_COUNT = 16  # low, because each received piece of a head repeats the reading of the tags
+_MAX_HEAD_BYTES = 0x20000  # two strings of maximum length and a few tags; no client sends more
+_MAX_TAG_COUNT = 16  # low, because the tags are read again after each received piece of a head
 
 
 class RequestHead(NamedTuple):
@@ -42,9 +42,10 @@ class RequestHead(NamedTuple):
 def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
     """Read the head of a request frame from `data`, the frame's bytes so far.
 
-    Neither `data` nor `frame_bytes` includes the frame's size field. Returns None until `data` has
-    the whole head, at most 32 KiB and 9 bytes. Raises CorruptError if a frame of `frame_bytes`
-    cannot contain the head. Replaces invalid UTF-8 in a client id, as brokers do.
+    Neither `data` nor `frame_bytes` includes the frame's size field. Returns None until `data`
+    contains the whole head without its tags, at most 32,777 bytes. Raises CorruptError if a frame
+    of `frame_bytes` cannot contain the head, or if the length of the client id is invalid.
+    Replaces invalid UTF-8 in a client id, as brokers do.
     """
     if len(data) < _REQUEST.size:
         _check_fits(_REQUEST.size, frame_bytes)
@@ -54,7 +55,7 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
         return RequestHead(api_key, api_version, correlation_id, None, _REQUEST.size)
     end = _REQUEST.size + length
     if length < 0:
-        raise CorruptError("the length of the client id is below -1", length_bytes=length)
+        raise CorruptError("the client id is invalid: its length is below -1", length_bytes=length)
     _check_fits(end, frame_bytes)
     if len(data) < end:
         return None
@@ -63,10 +64,11 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
 
 
 def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> int | None:
-    """Read `acks` of a Produce request whose head was read; with 0 it has no response.
+    """Read `acks` of a Produce request after its head; a request with 0 gets no response.
 
     `data` and errors are as in `read_request_head`. The head's tags, at most 16, and the
-    transactional id come before `acks`. Returns None until `data` has `acks`, in the first 128 KiB.
+    transactional id precede `acks`. Returns None until `data` contains `acks`. Also raises
+    CorruptError if `acks` is not in the first 128 KiB.
     """
     flexible = head.api_version in PRODUCE.flexible
     try:
@@ -81,7 +83,7 @@ def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> i
 
 
 def read_correlation_id(data: Buffer) -> int | None:
-    """Read the correlation id at the start of a response frame; None until it has arrived."""
+    """Read the correlation id of a response frame; return None until the id has arrived."""
     if len(data) < _CORRELATION_ID.size:
         return None
     return int(_CORRELATION_ID.unpack_from(data)[0])
@@ -90,7 +92,7 @@ def read_correlation_id(data: Buffer) -> int | None:
 def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
     if needed_bytes > min(frame_bytes, _MAX_HEAD_BYTES):
         raise CorruptError(
-            "the head of a request does not fit into its frame or into the limit",
+            "the head of a request is invalid: it exceeds its frame or the limit",
             frame_bytes=frame_bytes,
             limit_bytes=_MAX_HEAD_BYTES,
         )
@@ -99,7 +101,11 @@ def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
 def _after_tags(data: Buffer, position: int) -> int:
     count, position = read_unsigned_varint(data, position)
     if count > _MAX_TAG_COUNT:
-        raise CorruptError("the request has too many tags", tag_count=count)
+        raise CorruptError(
+            "the head of a request is invalid: it has too many tags",
+            tag_count=count,
+            limit=_MAX_TAG_COUNT,
+        )
     for _ in range(count):
         _, position = read_unsigned_varint(data, position)
         size_bytes, position = read_unsigned_varint(data, position)
@@ -114,5 +120,5 @@ def _after_nullable_string(data: Buffer, position: int, *, compact: bool) -> int
         return position + max(length - 1, 0)
     (length,) = _INT16.unpack_from(data, position)
     if length < _NULL:
-        raise CorruptError("the length of a string is below -1", length_bytes=length)
+        raise CorruptError("a string is invalid: its length is below -1", length_bytes=length)
     return position + 2 + max(length, 0)

@@ -1,9 +1,9 @@
-"""Reads and writes frames: an int32 size, a header and a message, in sequence on a connection.
+"""Reads and writes frames. Each frame is an int32 size, a header and a message.
 
     request   size, api key, api version, correlation id, client id [, tags], message
     response  size, correlation id [, tags], message
 
-Flexible versions have the tags; the client id is never compact (KIP-482).
+Only flexible versions have tags; the client id is never compact (KIP-482).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FLEXIBLE_RESPONSE_HEADER = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHeader(Message):
-    """Represents a request's header: its API and version, and the id of its response.
+    """Represents a request's header: API, version, correlation id and client id.
 
-    A client id that is not UTF-8 is kept as lone surrogates: for sending, not for display.
+    Invalid UTF-8 in a client id is kept as lone surrogates, so do not display it.
     """
 
     request_api_key: int = wire(WireType.INT16, "0+")
@@ -59,7 +59,7 @@ def request_frame(
     client_id: str | None,
     header_tags: UnknownTags = (),
 ) -> bytes:
-    """Encode a whole request, its size first. Raises the errors of `codec.encode`.
+    """Encode a whole request, its size first. Raises the same errors as `codec.encode`.
 
     `header_tags` are the header's unknown tagged fields; versions without tags have none.
     """
@@ -79,7 +79,7 @@ def request_frame(
 def read_response(
     api: Api[RequestT, ResponseT], version: int, frame: Buffer
 ) -> tuple[ResponseHeader, ResponseT]:
-    """Decode a response without its size. Raises CorruptError if it is not one of this version."""
+    """Decode a response without its size. Raises CorruptError if it is invalid in `version`."""
     header_version = api.response_header_version(version)
     flexible_header = header_version >= _FLEXIBLE_RESPONSE_HEADER
     header, position = decode_prefix(
@@ -92,7 +92,7 @@ def read_response(
 def read_request(
     api: Api[RequestT, ResponseT], version: int, frame: Buffer
 ) -> tuple[RequestHeader, RequestT]:
-    """Decode a request without its size. Raises CorruptError if it is not one of this version."""
+    """Decode a request without its size. Raises CorruptError if it is invalid in `version`."""
     header_version = api.request_header_version(version)
     flexible_header = header_version >= _FLEXIBLE_REQUEST_HEADER
     header, position = decode_prefix(RequestHeader, header_version, frame, flexible=flexible_header)
@@ -108,9 +108,9 @@ def response_parts(
     correlation_id: int,
     header_tags: UnknownTags = (),
 ) -> list[Buffer]:
-    """Encode a whole response in consecutive parts, its size first.
+    """Encode a whole response as consecutive parts, its size first.
 
-    Records in `message` become parts without a copy. `header_tags` and errors are as in
+    The records in `message` become parts and are not copied. `header_tags` and errors are as in
     `request_frame`.
     """
     header_version = api.response_header_version(version)
@@ -124,7 +124,8 @@ def response_parts(
 class FrameBuffer:
     """Cuts received bytes into frames. Not thread-safe.
 
-    Buffers at most one incomplete frame of `max_frame_bytes`, and the bytes that one call adds.
+    Memory: one incomplete frame of at most `max_frame_bytes`, and the bytes that one `add` adds, if
+    the caller takes all whole frames before the next `add`.
     """
 
     def __init__(self, *, max_frame_bytes: int) -> None:
@@ -136,16 +137,16 @@ class FrameBuffer:
         self._received += data
 
     def next_frame(self) -> bytes | None:
-        """Return the next frame without its size, None until it is whole.
+        """Return the next frame without its size; None until it is whole.
 
-        Raises CorruptError if the size is negative or above the limit, before the frame arrives.
+        Raises CorruptError if the size is negative or above the limit; does not wait for the frame.
         """
         if len(self._received) < SIZE_BYTES:
             return None
         (size,) = _SIZE.unpack_from(self._received)
         if not 0 <= size <= self._max_frame_bytes:
             raise CorruptError(
-                "the frame size is out of bounds",
+                "the frame size is invalid: it is negative or above the limit",
                 size_bytes=size,
                 limit_bytes=self._max_frame_bytes,
             )

@@ -1,4 +1,4 @@
-"""Builds the source of a function for one version of a message, and the objects it names."""
+"""Builds a function's source and namespace for one version of a message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from rlm.wire.schema import WireType
 
 
 class FunctionSource(ABC):
-    """The source lines of one function, from `head` on. It calls functions named `<verb>_...`."""
+    """Represents the source of one function that calls functions named `<verb>_…`.
+
+    `head` is the first line; `names` are the objects that the source refers to.
+    """
 
     def __init__(
         self, message_plan: MessagePlan, *, verb: str, head: str, names: Mapping[str, Any]
@@ -26,7 +29,7 @@ class FunctionSource(ABC):
         """Collect the lines."""
 
     def compile(self, name: str) -> Any:  # noqa: ANN401 - its head defines its parameters
-        """Compile the lines to the function of that name."""
+        """Compile the lines; return the function `name`, which they define."""
         self._write()
         plan = self._plan
         title = f"<{name} {plan.message_type.__name__} v{plan.version}>"
@@ -35,7 +38,7 @@ class FunctionSource(ABC):
         return self._namespace[name]
 
     def _primitive(self, primitive: WireType, *, nullable: bool) -> str:
-        """Return the name of the function that reads or writes such a value."""
+        """Return the name of the function that reads or writes a value of this type."""
         if primitive is WireType.UUID:
             return f"{self._verb}_uuid"
         compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
@@ -43,7 +46,7 @@ class FunctionSource(ABC):
         return f"{self._verb}_{'compact_' * compact}{'nullable_' * nullable}{kind}"
 
     def _named(self, prefix: str, value: object) -> str:
-        """Add an object to the namespace under a new name, and return the name."""
+        """Add an object to the namespace under a new name; return that name."""
         name = f"{prefix}_{len(self._namespace)}"
         self._namespace[name] = value
         return name

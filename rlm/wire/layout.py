@@ -1,6 +1,6 @@
-"""Plans one version of a message as `steps`, from which decoder and encoder are compiled.
+"""Plans one version of a message; the decoder and the encoder are compiled from the plan.
 
-Adjacent numbers and booleans form one of `steps`, because one struct call reads them all.
+Adjacent numbers and booleans form one entry of `steps`, because one struct call handles them all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STRUCT_CODES = {
     WireType.INT32: "i",
     WireType.INT64: "q",
 }
-# The kind in the names of a primitive's readers and writers; the default is "string".
+# How the names of a primitive's readers and writers end; other primitives use "string".
 KINDS = {
     WireType.BYTES: "bytes",
     WireType.RECORDS: "records",
@@ -29,7 +29,7 @@ _UUID_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """Represents a field of one version."""
+    """Represents a field as one version encodes it."""
 
     name: str
     type: FieldType
@@ -39,7 +39,7 @@ class FieldPlan:
 
     @property
     def struct_code(self) -> str | None:
-        """Return the character of a number or boolean in a struct format; None for other types."""
+        """Return the struct format character of a number or boolean; None for other types."""
         return STRUCT_CODES.get(self.type) if isinstance(self.type, WireType) else None
 
 
@@ -47,8 +47,9 @@ class FieldPlan:
 class MessagePlan:
     """Represents one version of a message.
 
-    `steps` are runs of numbers and booleans, and single other fields, in the order of writing.
-    `tagged` ascend by tag. `absent` are the fields that this version does not carry.
+    `steps` are the untagged fields in the order of encoding: an entry is a run of numbers and
+    booleans, or one other field. `tagged` are the tagged fields, ascending by tag. `absent` are the
+    fields that this version does not carry.
     """
 
     message_type: type[Message]
@@ -80,7 +81,7 @@ def plan(message_type: type[Message], version: int, *, flexible: bool) -> Messag
 
 
 def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
-    """Return the minimum bytes of a value of this type, to check an array's count."""
+    """Return the minimum size of a value of this type, to check an array's count."""
     if isinstance(field_type, ArrayOf):
         return 1 if flexible else 4
     if field_type in STRUCT_CODES:
@@ -88,14 +89,14 @@ def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
     if field_type is WireType.UUID:
         return _UUID_BYTES
     if isinstance(field_type, type):
-        return 1  # the minimum of any structure; its content is checked when it is read
+        return 1  # the minimum for any structure; reading it checks the rest
     if flexible and field_type is not WireType.HEADER_STRING:
         return 1
     return 4 if field_type in (WireType.BYTES, WireType.RECORDS) else 2
 
 
 def smallest_message_bytes(message_type: type[Message], version: int, *, flexible: bool) -> int:
-    """Return the minimum bytes of a whole structure, to check an array's count."""
+    """Return the minimum size of a structure, to check an array's count."""
     planned = plan(message_type, version, flexible=flexible)
     fixed = sum(
         smallest_bytes(field.type, flexible=flexible) for step in planned.steps for field in step

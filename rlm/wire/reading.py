@@ -1,4 +1,4 @@
-"""Reads one primitive, with each length checked against the remaining bytes.
+"""Reads one primitive; checks each length against the remaining bytes.
 
 The byte forms of primitives, arrays, structures and tags:
 
@@ -32,7 +32,7 @@ _SMALLEST_TAG_BYTES = 2
 def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
     """Read an unsigned varint of 32 bits. Raises CorruptError if it is wider."""
     byte = data[pos]
-    if byte < 0x80:  # nearly every length of a message
+    if byte < 0x80:  # true of nearly all lengths in a message
         return byte, pos + 1
     value = 0
     for shift in range(0, _VARINT_BITS, 7):
@@ -43,18 +43,18 @@ def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
             if value >> _VARINT_BITS:
                 break
             return value, pos
-    raise CorruptError("an unsigned varint is wider than 32 bits", position=pos)
+    raise CorruptError("an unsigned varint is invalid: it is wider than 32 bits", position=pos)
 
 
 def read_uuid(data: Buffer, pos: int) -> tuple[UUID, int]:
-    """Read an id: 16 bytes."""
+    """Read an id of 16 bytes."""
     (raw,) = _UUID.unpack_from(data, pos)
     return _uuid(raw), pos + 16
 
 
 @lru_cache(maxsize=10_000)
 def _uuid(raw: bytes) -> UUID:
-    """Return one object per id, because each message constructs, hashes and compares ids."""
+    """Return the same object for equal ids, because messages often hash and compare ids."""
     return UUID(bytes=raw)
 
 
@@ -65,19 +65,19 @@ def read_string(data: Buffer, pos: int) -> tuple[str, int]:
 
 
 def read_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
-    """Read a string, None for null."""
+    """Read a string; return None for null."""
     (length,) = _INT16.unpack_from(data, pos)
     return (None, pos + 2) if length == -1 else _text(data, pos + 2, length)
 
 
 def read_header_string(data: Buffer, pos: int) -> tuple[str, int]:
-    """Read as `read_string`; bytes that are not UTF-8 are kept as lone surrogates."""
+    """Read as `read_string`, but keep bytes that are not UTF-8 as lone surrogates."""
     raw, pos = _short_bytes(data, pos)
     return raw.decode(errors="surrogateescape"), pos
 
 
 def read_nullable_header_string(data: Buffer, pos: int) -> tuple[str | None, int]:
-    """Read as `read_header_string`, None for null."""
+    """Read as `read_header_string`; return None for null."""
     (length,) = _INT16.unpack_from(data, pos)
     return (None, pos + 2) if length == -1 else read_header_string(data, pos)
 
@@ -101,7 +101,7 @@ def read_bytes(data: Buffer, pos: int) -> tuple[bytes, int]:
 
 
 def read_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, int]:
-    """Read bytes, None for null."""
+    """Read bytes; return None for null."""
     (length,) = _INT32.unpack_from(data, pos)
     return (None, pos + 4) if length == -1 else _slice(data, pos + 4, length)
 
@@ -119,13 +119,13 @@ def read_compact_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, i
 
 
 def read_records(data: Buffer, pos: int) -> tuple[memoryview, int]:
-    """Read record batches that cannot be null: a slice of `data` without a copy."""
+    """Read record batches that cannot be null; return a slice of `data`, not a copy."""
     (length,) = _INT32.unpack_from(data, pos)
     return _view(data, pos + 4, length)
 
 
 def read_nullable_records(data: Buffer, pos: int) -> tuple[memoryview | None, int]:
-    """Read as `read_records`, None for null."""
+    """Read as `read_records`; return None for null."""
     (length,) = _INT32.unpack_from(data, pos)
     return (None, pos + 4) if length == -1 else _view(data, pos + 4, length)
 
@@ -148,10 +148,10 @@ def read_presence(data: Buffer, pos: int) -> tuple[bool, int]:
 
 
 def read_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
-    """Read an array's count, -1 for null.
+    """Read an array's count; return -1 for null.
 
-    Raises CorruptError if `data` is too short for that many elements of at least `element_bytes`. A
-    forged count thus never allocates more memory than was received.
+    Raises CorruptError if `data` is too short for that many elements of at least `element_bytes`.
+    So a forged count cannot make the caller allocate memory out of proportion to `data`.
     """
     (count,) = _INT32.unpack_from(data, pos)
     return _checked_count(data, pos + 4, count, element_bytes), pos + 4
@@ -164,7 +164,7 @@ def read_compact_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int,
 
 
 def read_tags(data: Buffer, pos: int) -> tuple[UnknownTags, int]:
-    """Read the tagged fields at the end of a structure, each as (tag, its bytes)."""
+    """Read the tagged fields at the end of a structure, each as (tag, bytes)."""
     count, pos = read_unsigned_varint(data, pos)
     if count == 0:
         return (), pos
@@ -174,7 +174,9 @@ def read_tags(data: Buffer, pos: int) -> tuple[UnknownTags, int]:
     for _ in range(count):
         tag, pos = read_unsigned_varint(data, pos)
         if tag <= previous:
-            raise CorruptError("tagged fields do not ascend", tag=tag, previous=previous)
+            raise CorruptError(
+                "tagged fields are invalid: their tags do not ascend", tag=tag, previous=previous
+            )
         previous = tag
         size, pos = read_unsigned_varint(data, pos)
         body, pos = _slice(data, pos, size)
@@ -191,7 +193,7 @@ def _text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
     end = pos + length
     if length < 0 or end > len(data):
         raise CorruptError(
-            "a string has a negative length, or ends after its message",
+            "a string is invalid: its length is negative or exceeds the message",
             length_bytes=length,
             position=pos,
         )
@@ -202,7 +204,7 @@ def _slice(data: Buffer, pos: int, length: int) -> tuple[bytes, int]:
     end = pos + length
     if length < 0 or end > len(data):
         raise CorruptError(
-            "a value has a negative length, or ends after its message",
+            "a value is invalid: its length is negative or exceeds the message",
             length_bytes=length,
             position=pos,
         )
@@ -213,7 +215,8 @@ def _view(data: Buffer, pos: int, length: int) -> tuple[memoryview, int]:
     end = pos + length
     if length < 0 or end > len(data):
         raise CorruptError(
-            "records have a negative length, or end after their message", length_bytes=length
+            "records are invalid: their length is negative or exceeds the message",
+            length_bytes=length,
         )
     return memoryview(data)[pos:end], end
 
@@ -221,6 +224,8 @@ def _view(data: Buffer, pos: int, length: int) -> tuple[memoryview, int]:
 def _checked_count(data: Buffer, pos: int, count: int, element_bytes: int) -> int:
     if count < -1 or count * element_bytes > len(data) - pos:
         raise CorruptError(
-            "a count is below -1, or too large for its message", count=count, position=pos
+            "a count is invalid: it is below -1 or too large for the message",
+            count=count,
+            position=pos,
         )
     return count

@@ -1,10 +1,10 @@
 """Defines message tables: how each field is encoded, and in which versions.
 
-A message is a frozen dataclass with fields declared by `wire(...)`, in the order of writing. The
-codec is compiled from these tables. The tables come from Kafka's message schemas (the JSON
-resources of kafka-clients), encodings from KIP-482 and the protocol guide.
+A message is a frozen dataclass whose fields are declared by `wire(...)` in the order of encoding.
+The codec is compiled from these tables. This module handles no bytes.
 
-This module only describes tables and handles no bytes.
+Sources: Kafka's message schemas (the JSON resources of kafka-clients) for the tables, KIP-482 and
+the protocol guide for the encodings.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _LAST_VERSION = 0x7FFF
 
 UnknownTags = tuple[tuple[int, bytes], ...]
 
-# Records are record batches. Decoding returns a slice of its input buffer. Do not resize or reuse
-# the buffer while the slice exists. Encoding accepts several pieces as one value.
+# The value of a records field: record batches. Decoding returns a slice of the input buffer; do not
+# resize or reuse the buffer while the slice exists. Encoding accepts several pieces as one value.
 Buffer = bytes | memoryview
 Records = Buffer | tuple[Buffer, ...]
 NULL_ID = UUID(int=0)
 
 
 class WireType(Enum):
-    """Represents a primitive. In flexible versions, strings, bytes and records are compact."""
+    """Represents a primitive type; strings, bytes and records are compact in flexible versions."""
 
     BOOLEAN = "boolean"
     INT8 = "int8"
@@ -44,7 +44,7 @@ class WireType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """Represents an array of one primitive or message type; its values are tuples."""
+    """Represents an array type with elements of one type; the values of arrays are tuples."""
 
     element: WireType | type[Message]
 
@@ -67,7 +67,7 @@ _DEFAULTS: dict[WireType, object] = {
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Represents an inclusive range of versions, as in the protocol; empty if first > last."""
+    """Represents an inclusive range of versions; it is empty if `first` > `last`."""
 
     first: int
     last: int
@@ -88,10 +88,10 @@ class Versions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Base of all messages and of the structures in them.
+    """Represents a message, or a structure within one.
 
-    `unknown_tags` are tagged fields that no table names, ascending by tag. They are kept, so that a
-    relay loses nothing (KIP-482).
+    `unknown_tags` are the tagged fields that no table names, ascending by tag. They are kept, so
+    that decoding and encoding a message loses nothing (KIP-482).
     """
 
     unknown_tags: UnknownTags = ()
@@ -99,7 +99,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSchema:
-    """Represents one row of a table. `tag` is None for an untagged field."""
+    """Represents one row of a table; `tag` is None for an untagged field."""
 
     name: str
     type: FieldType
@@ -126,10 +126,11 @@ def wire(
     default: object = dataclasses.MISSING,
     secret: bool = False,
 ) -> Any:  # noqa: ANN401 - as dataclasses.field
-    """Declare a field of a message; in versions without the field, it has its default.
+    """Declare a field of a message; versions that do not carry the field use its default.
 
-    A missing `default` means zero, false, empty, the null id, or a structure of defaults. A
-    tagged field is tagged in all its versions. A secret never appears in repr.
+    If `default` is not given, it is zero, false, empty, the null id, or a structure of defaults.
+    A tagged field is tagged in all its versions. The value of a `secret` field never appears in
+    repr.
     """
     if default is dataclasses.MISSING:
         default = _default_of(field_type)
@@ -144,7 +145,7 @@ def _default_of(field_type: FieldType) -> object:
 
 
 def fields_of(message_type: type[Message]) -> tuple[FieldSchema, ...]:
-    """Return the table of a message type, in the order of writing."""
+    """Return the table of a message type, in the order of encoding."""
     rows = []
     for field in dataclasses.fields(message_type):
         row = field.metadata.get(_WIRE)

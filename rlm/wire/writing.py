@@ -1,6 +1,6 @@
-"""Writes one primitive: the counterpart of rlm.wire.reading, which defines the byte forms.
+"""Writes one primitive. rlm.wire.reading is the counterpart and defines the byte forms.
 
-A value that does not fit its width raises struct.error; the codec converts it to ValueError.
+A value that does not fit its width raises struct.error, which the codec converts to ValueError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ValueT = TypeVar("_ValueT")
 
 
 class GatheredOutput(bytearray):
-    """Represents output that records only the position of record batches, not their bytes."""
+    """Represents output that refers to record batches and does not copy them. Not thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class GatheredOutput(bytearray):
         self._inserts.append((len(self), pieces))
 
     def parts(self) -> list[Buffer]:
-        """Return all parts in order; a later write fails."""
+        """Return all parts in order; while the result exists, writing fails."""
         written = memoryview(self).toreadonly()
         parts: list[Buffer] = []
         start = 0
@@ -41,7 +41,7 @@ class GatheredOutput(bytearray):
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
-    """Write a value that is not negative."""
+    """Write a value ≥ 0."""
     while value > 0x7F:
         out.append((value & 0x7F) | 0x80)
         value >>= 7
@@ -49,7 +49,7 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
 
 
 def write_uuid(out: bytearray, value: UUID) -> None:
-    """Write an id: 16 bytes."""
+    """Write an id of 16 bytes."""
     out += value.bytes
 
 
@@ -61,7 +61,7 @@ def write_string(out: bytearray, value: str | None) -> None:
 
 
 def write_nullable_string(out: bytearray, value: str | None) -> None:
-    """Write a string, None as null."""
+    """Write a string; write None as null."""
     if value is None:
         out += b"\xff\xff"
     else:
@@ -69,14 +69,14 @@ def write_nullable_string(out: bytearray, value: str | None) -> None:
 
 
 def write_header_string(out: bytearray, value: str | None) -> None:
-    """Write as `write_string`; lone surrogates become the bytes that they were read from."""
+    """Write as `write_string`, but convert lone surrogates to the bytes that they represent."""
     raw = not_null(value).encode(errors="surrogateescape")
     out += _INT16.pack(len(raw))
     out += raw
 
 
 def write_nullable_header_string(out: bytearray, value: str | None) -> None:
-    """Write as `write_header_string`, None as null."""
+    """Write as `write_header_string`; write None as null."""
     if value is None:
         out += b"\xff\xff"
     else:
@@ -101,7 +101,7 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def write_nullable_bytes(out: bytearray, value: bytes | None) -> None:
-    """Write bytes, None as null."""
+    """Write bytes; write None as null."""
     if value is None:
         out += b"\xff\xff\xff\xff"
     else:
@@ -124,14 +124,14 @@ def write_compact_nullable_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def write_records(out: bytearray, value: Records | None) -> None:
-    """Write record batches, in one piece or several. Raises UnsupportedError for None."""
+    """Write record batches, which may be several pieces. Raises UnsupportedError for None."""
     pieces = _pieces(value)
     out += _INT32.pack(sum(map(len, pieces)))
     _append(out, pieces)
 
 
 def write_nullable_records(out: bytearray, value: Records | None) -> None:
-    """Write as `write_records`, None as null."""
+    """Write as `write_records`; write None as null."""
     if value is None:
         out += b"\xff\xff\xff\xff"
     else:
@@ -178,10 +178,7 @@ def write_tags(out: bytearray, tags: UnknownTags | list[tuple[int, bytes]]) -> N
 
 
 def not_null(value: _ValueT | None) -> _ValueT:
-    """Return the value.
-
-    Raises UnsupportedError if it is null, which this version does not allow.
-    """
+    """Return a value that cannot be null in this version. Raises UnsupportedError for None."""
     if value is None:
         raise _null_refused()
     return value
@@ -194,7 +191,7 @@ def _pieces(value: Records | None) -> tuple[Buffer, ...]:
 
 
 def _null_refused() -> UnsupportedError:
-    return UnsupportedError("this version of the message does not allow null for the field")
+    return UnsupportedError("cannot encode a message: its version does not allow null for a field")
 
 
 def _append(out: bytearray, pieces: tuple[Buffer, ...]) -> None:

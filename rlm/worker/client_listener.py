@@ -1,17 +1,18 @@
-"""Binds the sockets of a gateway's clients: bound always, listening only while a gateway serves.
+"""Binds sockets for a gateway's clients; they listen only while a gateway serves.
 
-The kernel completes connections to a listening socket even if no process accepts them. Their
-clients then wait for a response, and some conclude from the silence that the broker has an old
-version. So the socket here is bound, which keeps its address, but does not listen: the kernel
-refuses connections at once. The process that serves starts to listen. When no such process is left,
-the supervisor, which has the same socket, stops the listening. The kernel then resets unaccepted
-connections.
+The kernel completes connections to a listening socket even if no process accepts them. Those
+clients then wait for a response, and some conclude from the silence that the broker is old. So this
+module binds the socket, which reserves its address, but does not let it listen: the kernel refuses
+connections at once. The process that serves starts to listen. When no such process is left, the
+supervisor, which has the same socket, makes it stop listening. The kernel then resets connections
+that no process has accepted.
 
-On Linux, another socket of any user can bind an address without a listener if both sockets have
-SO_REUSEADDR. That user would receive the clients and their passwords. So a socket that refuses
-connections does not have the option. The socket must also have listened once, because until then
-the kernel remembers that all sockets of the address had the option. A process that serves sets the
-option again; otherwise connections of an earlier process would prevent it from listening.
+**Stolen passwords:** on Linux, any user can bind an address on which no socket listens, if both
+sockets have SO_REUSEADDR. That user would receive the clients' connections and passwords. So a
+socket that refuses connections does not have the option. The socket must also have listened once,
+because until then the kernel remembers that all sockets of the address had the option. A process
+that serves sets the option again; otherwise, connections of an earlier process would prevent it
+from listening.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from rlm.rest.http_server import bind_listener, listen_error
 def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
     """Bind a socket that refuses connections until a process listens on it.
 
-    Raises InvalidConfigError with `key` if the address cannot be bound, or another socket listens
-    on it.
+    Raises InvalidConfigError with `key` if the address cannot be bound, for example because another
+    socket listens on it.
     """
     bound = bind_listener(listener, key=key)
     if listener.port != 0:
@@ -62,12 +63,13 @@ def refuse_unserved(
 
 
 def refuse_connections(bound: socket.socket) -> None:
-    """Stop listening, reset unaccepted connections, and keep the address.
+    """Stop listening and reset unaccepted connections, but keep the address.
 
-    Accepted connections continue. Do not call it while a process accepts on the socket, because
-    that accept would fail. Ignores a socket that does not listen: a shutdown would break it.
+    Accepted connections continue. Do not call this while a process accepts connections on the
+    socket: its accept call would fail. Does nothing if the socket does not listen, because a
+    shutdown would break it.
     """
     if bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        with suppress(OSError):  # it has just stopped listening
+        with suppress(OSError):  # the socket has just stopped listening
             bound.shutdown(socket.SHUT_RDWR)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)

@@ -1,6 +1,6 @@
 """Opens a process's access to the cluster and the metadata topic, from its configuration.
 
-Opening sends nothing to the cluster. Wrong settings raise InvalidConfigError at once.
+Opening sends nothing to the cluster. Invalid settings raise InvalidConfigError at once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.clock import Clock
 
-# This includes the broker's first response: a stopped or frozen host delays a request by it.
+# Covers the wait for the broker's first response, too: a frozen host delays requests by this time.
 _CONNECT_TIMEOUT_MS = 5_000
 _REQUEST_TIMEOUT_MS = 30_000
-# A follower waits as long as Kafka's consumers by default. A reader waits for a short time, so that
-# a command reads an empty topic at once.
+# A follower's fetch waits as long as a Kafka consumer's does by default. Other readers wait for a
+# shorter time, so that a command reads an empty topic quickly.
 _FOLLOWER_FETCH_WAIT_MS = 500
 _READER_FETCH_WAIT_MS = 100
 
@@ -28,10 +28,10 @@ _READER_FETCH_WAIT_MS = 100
 def open_bootstrap(
     cluster: ClusterConfig, clock: Clock, *, timeout_ms: int = _REQUEST_TIMEOUT_MS
 ) -> Bootstrap:
-    """Open the access to any broker of the cluster.
+    """Open access to the brokers of the cluster through its bootstrap servers.
 
-    `timeout_ms` bounds each request, each message of a login, and all attempts to connect to the
-    bootstrap servers together.
+    `timeout_ms` bounds each request and each message of a login. It also bounds the total time of
+    the attempts to connect to all bootstrap servers.
     """
     servers = [(server.host, server.port) for server in cluster.bootstrap_servers]
     settings = ConnectionSettings(
@@ -43,17 +43,17 @@ def open_bootstrap(
 
 
 def client_properties(config: ClusterConfig) -> Mapping[str, str]:
-    """Return librdkafka's configuration for that cluster, with secrets in clear text."""
+    """Return librdkafka's configuration for the cluster, with its secrets in clear text."""
     return {**config.client.librdkafka(), "bootstrap.servers": config.bootstrap_text}
 
 
 def open_metadata_topic(
     cluster: ClusterConfig, metadata: MetadataConfig, *, follows: bool = False
 ) -> EventTopic:
-    """Open the metadata topic; sends nothing to the cluster yet.
+    """Open the metadata topic; send nothing to the cluster yet.
 
-    With `follows`, a process reads it for its whole life, so an idle topic causes few fetches.
-    Other readers read to the topic's end, and need its records soon.
+    Set `follows` for a process that follows the topic until it stops: fetches then wait longer, so
+    an idle topic causes few fetches. Other readers read once to the topic's end.
     """
     settings = TopicSettings(
         name=metadata.topic_name,

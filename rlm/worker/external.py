@@ -1,6 +1,6 @@
-"""Opens the systems outside of a manager from its configuration: cluster, disk, store, topics.
+"""Opens a manager's external systems from its configuration: broker, disk, store and topics.
 
-Opening sends nothing to the cluster. Wrong files and settings raise InvalidConfigError at once.
+Opening sends nothing to the cluster. Invalid files and settings raise InvalidConfigError at once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def open_external_systems(
     plugin_failed: PluginFailed = ignore_failure,
     observe: RequestObserver = ignore_request,
 ) -> ExternalSystems:
-    """Open the real systems; `observe` receives the store's requests. Raises InvalidConfigError."""
+    """Open all external systems. Raises InvalidConfigError.
+
+    Calls `observe` for each request to the store, and `plugin_failed` for each error of a plug-in.
+    """
     identity = check_host(config)
     return ExternalSystems(
         identity=identity,
@@ -81,7 +84,7 @@ def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broke
 
 
 def open_metadata_cache(metadata: MetadataConfig, directory: Path) -> MetadataCache:
-    """Open a process's own copy of the metadata; create it if missing."""
+    """Open a process's own metadata cache in `directory`; create the cache if it is missing."""
     settings = RocksDbSettings(
         block_cache_bytes=metadata.block_cache_bytes,
         write_buffer_bytes=metadata.write_buffer_bytes,

@@ -1,6 +1,6 @@
-"""Reads the last policy level from a configuration: the settings that managers give topics.
+"""Reads the least specific policy level from a configuration: the settings that files give topics.
 
-Managers also register it, so that `rlm status` finds hosts whose files differ.
+Managers also register these settings, so that `rlm status` finds hosts whose files differ.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ _FIELDS: tuple[tuple[type[Section], str], ...] = (
     (OffloadingConfig, "stream_buffer_bytes"),
     *((TopicDefaultsConfig, name) for name in TopicDefaultsConfig.model_fields),
 )
-"""Fields that managers register, next to the layouts.
+"""The fields that managers register, in addition to the layouts.
 
-They apply to topics without own settings; `stream_buffer_bytes` limits a topic's batches.
+A topic inherits each setting that no more specific level sets. `stream_buffer_bytes` is not a
+setting of topics.
 """
 
 _SectionT = TypeVar("_SectionT", bound=Section)
 
 
 def file_defaults(config: Config | CommandConfig) -> FileDefaults:
-    """Return the settings that the file gives topics; without a store, no layouts."""
+    """Return the settings that the file gives topics; its `layouts` are None if it has no store."""
     return FileDefaults(
         offload=config.offloading.settings(),
         deletion_lag_ms=config.deleting.trim_lag_ms,
@@ -66,21 +67,21 @@ def _values(topics: TopicDefaultsConfig) -> Mapping[PolicySetting, SettingValue]
 
 
 def _configured_layouts(storage: StorageConfig) -> tuple[str, ...]:
-    """Return the layouts as in the file; none if a plug-in replaces the whole storage manager."""
+    """Return the layouts in the file; none if a plug-in replaces the whole storage manager."""
     if isinstance(storage.storage_manager, ClassName):
         return ()
     return tuple(str(_text(each)) for each in storage.layouts)
 
 
 def _writable(configured: Sequence[str]) -> tuple[str, ...]:
-    """Return the layouts in which new segments can be written, the configured ones first."""
+    """Return the layouts in which new segments can be written, configured layouts first."""
     if not configured:
         return ()
     return tuple(dict.fromkeys([*configured, *(each.value for each in Layout)]))
 
 
 def registered_defaults(config: Config) -> tuple[FileDefault, ...]:
-    """Return each key that gives topics a setting, with its text as in the file."""
+    """Return each key that gives topics a setting, with its value as text."""
     sections: tuple[Section, ...] = (config.deleting, config.offloading, config.topic_defaults)
     of_type = {type(each): each for each in sections}
     layouts = ",".join(_configured_layouts(config.storage))
@@ -97,16 +98,17 @@ def registered_defaults(config: Config) -> tuple[FileDefault, ...]:
 
 
 def _text(value: object) -> str | None:
-    """Return a value as a file has it; None for a key without a value."""
+    """Return a value as a file spells it; None if the key has no value."""
     if isinstance(value, Enum):
         return str(value.value)
     return None if value is None else str(value)
 
 
 def read_registered(defaults: Iterable[FileDefault]) -> FileDefaults:
-    """Return what a manager's file gives topics, from its registration. Raises InvalidConfigError.
+    """Return the settings that a manager's file gives topics, from the manager's registration.
 
-    A key that the manager's version does not register has its built-in value.
+    Uses the built-in default of each key that the manager did not register. Raises
+    InvalidConfigError if a value is invalid.
     """
     given = {each.key: each.value for each in defaults if each.value is not None}
     offloading = _parsed(OffloadingConfig, given)

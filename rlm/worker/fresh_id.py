@@ -8,7 +8,7 @@ from rsm.segment.ids import id_to_text
 
 
 def fresh_id() -> UUID:
-    """Return a random id; its text has no leading dash, which commands would parse as an option."""
+    """Return a random id whose text does not begin with `-`, which would look like an option."""
     while id_to_text(made := uuid4()).startswith("-"):
         pass
     return made

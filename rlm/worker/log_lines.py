@@ -1,10 +1,10 @@
-"""Formats log records: one line each, with time, level and logger before the message.
+"""Formats each log record as one line: time, level, logger and message.
 
     2026-01-31T12:00:00.123Z INFO rlm.tasks.copying.copier copied segment topic_partition=orders-0
 
-The message is a `LogLine`, which renders its own fields. A library or a plug-in logs text, and the
-`extra` of its call follows in the same form. Line ends in messages and stack traces are escaped, so
-one record is always one line.
+The messages of `rlm` are `LogLine` objects, which format their own fields. Libraries and plug-ins
+log text; the `extra` of a call follows the text in the same form. Line ends in messages and stack
+traces are escaped, so one record is always one line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.log_line import LogLine
 
 
 class OneLineFormatter(logging.Formatter):
-    """Formats a record as one line; see the module."""
+    """Formats a record as one line, as the module describes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,10 +34,11 @@ class OneLineFormatter(logging.Formatter):
 
 
 class KafkaClientFilter(logging.Filter):
-    """Limits each kind of librdkafka line to one per `interval_s`.
+    """Passes one librdkafka record of each kind per `interval_s`, and all other records.
 
-    While a broker is down, each client logs errors twenty times a second; `rlm` logs the effects
-    itself. Memory: one entry for each client, level and kind.
+    While a broker is down, each client logs errors twenty times a second; `rlm` itself logs the
+    effects. The kind is the client, the level, and the message up to its first space. Memory: one
+    entry for each kind.
     """
 
     def __init__(self, interval_s: float = 60.0) -> None:
@@ -57,7 +58,7 @@ class KafkaClientFilter(logging.Filter):
 
 
 def configure_logging(level: str, stream: TextIO) -> None:
-    """Send records of at least `level` to `stream`, and to no earlier stream."""
+    """Send records of at least `level` to `stream`, and no longer to earlier streams."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(OneLineFormatter())
     handler.addFilter(KafkaClientFilter())
@@ -71,7 +72,7 @@ def configure_logging(level: str, stream: TextIO) -> None:
 
 
 def configure_command_logging(stream: TextIO) -> None:
-    """Send the warnings and errors of a command to `stream`."""
+    """Send a command's warnings and errors to `stream`, except those of librdkafka."""
     configure_logging("WARNING", stream)
     # The command itself reports an unreachable cluster.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)

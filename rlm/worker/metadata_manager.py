@@ -19,9 +19,10 @@ def open_metadata_manager(
     settings: ManagerSettings,
     plugin_failed: PluginFailed = ignore_failure,
 ) -> TopicBasedRemoteLogMetadataManager:
-    """Open the manager over a topic and a cache, which its `close` closes; it does not follow yet.
+    """Open the manager of `topic` and `cache`; do not follow the topic yet.
 
-    Raises InvalidConfigError for a plug-in that cannot be started.
+    The manager's `close` also closes `topic` and `cache`. Raises InvalidConfigError if a plug-in
+    cannot be started.
     """
     plugin = config.plugin()
     built_in = TopicBasedRemoteLogMetadataManager

@@ -1,4 +1,4 @@
-"""Measures the store's operations, and logs the slow ones."""
+"""Measures the store's operations, and logs slow operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsm.storage.wrappers.observed import ObservedChunkStorage
 def observed_store(
     storage: ChunkStorage, config: StorageConfig, metrics: Metrics, clock: Clock
 ) -> ChunkStorage:
-    """Return `storage` with its operations measured in the process's metrics."""
+    """Return a wrapper of `storage` that reports its operations to `metrics` and the log."""
 
     def observe(operation: str, result: str, duration_ms: int) -> None:
         metrics.storage_request_seconds.labels(operation, result).observe(duration_ms / 1000)

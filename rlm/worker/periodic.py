@@ -1,4 +1,4 @@
-"""Calls `step` repeatedly in one thread, and survives what it raises."""
+"""Calls `step` repeatedly in one thread, and continues after exceptions."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Step(Protocol):
-    """Represents work that is repeated."""
+    """Represents work that a thread repeats."""
 
     def step(self) -> object:
-        """Do what is due. Raises TieredStorageError; the caller then repeats it soon."""
+        """Do what is due. Raises TieredStorageError; the caller then calls again soon."""
 
 
 class Periodic:
-    """Runs `step` every `interval_ms`, first at once, and within a second after a failure.
+    """Runs `step` at once, then after pauses of `interval_ms`, or of at most 1 s after a failure.
 
-    An exception of `step` is passed to `failed`, and `problem` returns it until the next run ends.
-    A TieredStorageError is logged unless an equal one was logged since the last success. That
-    comparison ignores numbers, because errors can alternate and differ in a count or a time. The
-    processes of a host start together, so a RetriableError before the first success is logged at
-    INFO within 10 s of the start, and as a warning if it lasts longer. Any other exception is a
-    bug: it is logged with its trace, and the work continues. Thread-safe.
+    Passes each exception of `step` to `failed`; `problem` returns it until the next run ends. Logs
+    a TieredStorageError as a warning, unless an equal error was logged since the last success. The
+    comparison ignores numbers, because repeated errors can differ in a count or a time. The memory
+    for this comparison is limited to 16 errors; then it starts again. The processes of a host start
+    together. So a RetriableError before the first success is logged at INFO in the first 10 s. Any
+    other exception is a bug: it is logged with its stack trace, and the work continues.
+    Thread-safe.
     """
 
     def __init__(
@@ -67,12 +68,12 @@ class Periodic:
         self._thread.start()
 
     def problem(self) -> Exception | None:
-        """Return what the last `step` raised; None if it succeeded, or none has ended yet."""
+        """Return the exception of the last run; None if the run succeeded or no run has ended."""
         with self._lock:
             return self._problem
 
     def wake(self) -> None:
-        """Call `step` at once, or as soon as the running call ends."""
+        """End the current pause: `step` is called at once, or when the running call ends."""
         self._woken.set()
 
     def stop(self) -> None:
@@ -81,13 +82,19 @@ class Periodic:
         self._woken.set()
 
     def end(self, timeout_ms: int) -> bool:
-        """Call `step` once more, and wait; false if it did not end in time. Only after `start`."""
+        """Call `step` a last time and wait. Returns false if the thread does not end in time.
+
+        Call only after `start`.
+        """
         self._ending.set()
         self._woken.set()
         return self.join(timeout_ms)
 
     def join(self, timeout_ms: int) -> bool:
-        """Wait for the thread's end; false if it did not end in time. Only after `start`."""
+        """Wait for the thread's end. Returns false if the thread does not end in time.
+
+        Call only after `start`.
+        """
         self._thread.join(max(0, timeout_ms) / 1000)
         return not self._thread.is_alive()
 

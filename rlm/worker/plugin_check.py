@@ -1,7 +1,6 @@
 """Finds the plug-ins of a configuration, and checks them before anything is created or started.
 
-This module names the interfaces instead of importing them, so that a process without plug-ins
-imports none.
+This module imports an interface only if the configuration has a plug-in that implements it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _METADATA_MANAGER = "rlmm.manager:TopicBasedRemoteLogMetadataManager"
 
 
 def check_plugins(config: Config) -> None:
-    """Import each class and check it against its interface; create no object.
+    """Import each plug-in's class and check it against its interface; create no object.
 
     Raises InvalidConfigError with the class and its key.
     """

@@ -1,14 +1,15 @@
 """Keeps the last lines of each process's log in `state.dir`, for `rlm debug bundle`.
 
     state.dir/log/manager.log      the newest lines
-    state.dir/log/manager.log.1    the lines before them
+    state.dir/log/manager.log.1    the lines before those
 
-A process writes what it sends to standard error, with the secrets of its configuration masked. The
-files outlive the process, so they also have the lines before a `kill -9`. Every user who may read
-`state.dir` may read them; the manager sends them to signed requests (rlm.rest.manager_api).
+The files contain the lines that the process writes to standard error, with the secrets of its
+configuration masked. They outlive the process, so they also contain the lines before a `kill -9`.
+Their owner and group can read them. The manager returns them for signed requests
+(rlm.rest.manager_api).
 
-Disk: 2 * FILE_MAX_BYTES for each process. Memory: one line while it is written. `recent_log_text`
-returns at most TEXT_MAX_BYTES, and reads the files of one process at a time.
+Disk: 2 * FILE_MAX_BYTES for each process. Memory: one line while it is written; for
+`recent_log_text`, also the files of one process and a result of at most TEXT_MAX_BYTES.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _MODE = 0o640
 
 
 class RecentLog(logging.Handler):
-    """Writes lines to one process's files. Ignores disk errors: standard error has all lines."""
+    """Writes lines to one process's files. Thread-safe.
+
+    Ignores disk errors, because standard error also gets all lines.
+    """
 
     def __init__(self, path: Path, mask: SecretMask) -> None:
         super().__init__()
@@ -52,7 +56,7 @@ class RecentLog(logging.Handler):
         except Exception:  # noqa: BLE001 - a plug-in's values may raise anything
             self.handleError(record)
             return
-        # Masking comes before truncation: a truncated secret would not be recognized.
+        # Mask before truncating, because a truncated secret would not be recognized.
         line = self._mask.masked(line)[: LINE_MAX_BYTES - 1] + b"\n"
         try:
             self._write(line)
@@ -90,22 +94,22 @@ class RecentLog(logging.Handler):
 
 
 def keep_recent_log(state_dir: Path, process: str, mask: SecretMask) -> None:
-    """Write all further log lines of this process to its files below `state_dir`, too.
+    """Also write this process's log lines to its files in `state_dir` from now on.
 
-    The caller or its parent has locked the directory (rlm.process.state_dir), so no other process
-    has this name.
+    The caller or its parent must have locked the directory (rlm.process.state_dir), so that no
+    other process writes to the same files.
     """
     path = state_dir / _FOLDER / f"{process}{_SUFFIX}"
     logging.getLogger().addHandler(RecentLog(path, mask))
 
 
 def logged_processes(state_dir: Path) -> tuple[str, ...]:
-    """Return the names of the processes that have logged.
+    """Return the names of the processes whose logs are kept.
 
-    Raises RetriableError if there are none.
+    Raises RetriableError if there is no log, or if the directory cannot be read.
     """
     try:
-        with os.scandir(state_dir / _FOLDER) as entries:  # unlike glob, it reports refused access
+        with os.scandir(state_dir / _FOLDER) as entries:  # unlike glob, reports refused access
             files = [each.name for each in entries if each.name.endswith(_SUFFIXES)]
     except FileNotFoundError:
         files = []
@@ -113,7 +117,7 @@ def logged_processes(state_dir: Path) -> tuple[str, ...]:
         raise _unreadable(state_dir / _FOLDER, error) from error
     if not files:
         raise RetriableError(
-            "no process has kept its log in this directory",
+            "cannot read the recent log: no process has kept its log in this directory",
             state_dir=state_dir,
             advice="Look at the log of your service manager",
         )
@@ -122,10 +126,10 @@ def logged_processes(state_dir: Path) -> tuple[str, ...]:
 
 
 def recent_log(state_dir: Path, process: str) -> bytes:
-    """Return the last lines of one process, also of one that has ended. Raises RetriableError."""
+    """Return the last lines of a process, which may have ended. Raises RetriableError."""
     newest = state_dir / _FOLDER / f"{process}{_SUFFIX}"
     try:
-        # In this order, a file that is renamed meanwhile is read twice rather than not at all.
+        # In this order, a file that is renamed meanwhile is read twice instead of not at all.
         lines = _content(newest)
         return _content(newest.with_name(newest.name + _PREVIOUS)) + lines
     except OSError as error:
@@ -133,9 +137,9 @@ def recent_log(state_dir: Path, process: str) -> bytes:
 
 
 def recent_log_text(state_dir: Path) -> bytes:
-    """Return the last lines of all processes, each below a line `==> PROCESS.log <==`.
+    """Return the last lines of all processes; a line `==> PROCESS.log <==` precedes each log.
 
-    All processes have an equal share of TEXT_MAX_BYTES. Raises RetriableError.
+    Each process gets an equal share of TEXT_MAX_BYTES. Raises RetriableError.
     """
     processes = logged_processes(state_dir)
     share_bytes = TEXT_MAX_BYTES // len(processes)
@@ -149,7 +153,7 @@ def _texts(state_dir: Path, processes: Iterable[str], share_bytes: int) -> Itera
 
 
 def _last_lines(text: bytes, max_bytes: int) -> bytes:
-    """Return whole lines from the end."""
+    """Return the last whole lines of `text` that fit into `max_bytes`."""
     if len(text) <= max_bytes:
         return text
     start = text.find(b"\n", len(text) - max_bytes - 1) + 1

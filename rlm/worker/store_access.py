@@ -1,6 +1,6 @@
 """Opens a process's access to the store, from its configuration.
 
-Wrong settings raise InvalidConfigError at once.
+Invalid settings raise InvalidConfigError at once.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def open_chunk_storage(
     *,
     stream_buffer_bytes: int | None = None,
 ) -> ChunkStorage:
-    """Open the store, with the delays, limits and faults of a rehearsal if configured.
+    """Open the store; if a rehearsal is configured, add its delays, limits and faults.
 
-    `stream_buffer_bytes` limits the memory of streams (`StorageConfig.store`).
+    `stream_buffer_bytes` limits the memory of streams (see `StorageConfig.store`).
     """
     store = open_store(config.store(stream_buffer_bytes), plugin_failed, observe)
     return rehearsed(store, config.rehearsal(), SystemClock())
 
 
 def open_stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
-    """Open the originals of topics in that store, next to the segments."""
+    """Open the originals of topics, which `storage` keeps next to the segments."""
     return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
 
 
@@ -43,5 +43,5 @@ def open_storage_manager(
     origin: ObjectOrigin | None = None,
     plugin_failed: PluginFailed = ignore_failure,
 ) -> RemoteStorageManager:
-    """Open the manager of the segments in `storage`; new segments record `origin`."""
+    """Open the storage manager of the segments in `storage`; new segments record `origin`."""
     return open_segments(config.segments(), storage, origin, plugin_failed)

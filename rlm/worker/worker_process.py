@@ -1,7 +1,7 @@
-"""Runs a worker as a process: its HTTP server, its signals, its parent, and its end.
+"""Runs a worker and its HTTP server as a process.
 
-A program defines the worker and its server. This module runs a worker until a stop signal, the loss
-of its supervisor, or a permanent failure.
+A WorkerProgram defines the worker and its server. This module runs them until a stop signal, the
+end of the supervisor, or a permanent failure.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.log_line import LogLine
 
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
-"""Accepts connections of this host's own processes; the system chooses the port."""
+"""Accepts connections only from this host; the system chooses the port."""
 
-STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills the worker
+STOP_TIMEOUT_MS = 12_000  # must be less than the supervisor's timeout before it kills the worker
 HANG_MS = 120_000
 _STDIN_FD = 0
 _TICK_MS = 500
@@ -40,53 +40,59 @@ _log = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
-    """Represents the work of a process."""
+    """Represents the work of a process, such as the manager's or the gateway's."""
 
     def start(self) -> None:
-        """Start to work and return; problems of the cluster only make the worker not ready."""
+        """Start to work and return. If the cluster has problems, the worker is only not ready."""
 
     def failure(self) -> TieredStorageError | None:
         """Return the permanent failure, such as ForeignClusterError. Thread-safe.
 
-        None as long as the worker works or may recover.
+        Returns None while the worker works or may recover.
         """
 
     def is_hanging(self) -> bool:
-        """Return whether a thread waits for a call that never returns. Thread-safe; no locks."""
+        """Return whether a thread waits for a call that never returns.
+
+        Thread-safe. Must not take a lock that the hanging thread may have.
+        """
 
     def sign_off(self) -> None:
-        """Let `stop` register that the process was asked to stop, so it does not count as dead."""
+        """Let `stop` register the process as stopped, because it was asked to stop."""
 
     def stop(self, *, timeout_ms: int) -> None:
-        """Finish or abort the running work in time; idempotent, also without `start`."""
+        """Finish or abort the running work within `timeout_ms`.
+
+        Idempotent; also works before `start`.
+        """
 
 
 class Server(Protocol):
-    """Serves a worker's HTTP requests; `stop` also works without `start`."""
+    """Serves a worker's HTTP requests; `stop` also works before `start`."""
 
     def start(self) -> None:
-        """Start to serve and return."""
+        """Start to serve requests and return."""
 
     def stop(self) -> None:
         """Finish running requests. Raises RetriableError if they do not finish in time."""
 
 
 class WorkerProgram(ABC):
-    """Represents what a kind of process runs: its name in logs, its address and its work."""
+    """Represents a kind of process: its name in logs, its HTTP address and its worker."""
 
     name: str
 
     @abstractmethod
     def listener(self, config: Config) -> HostPort:
-        """Return where the process answers its supervisor over HTTP."""
+        """Return the address of the process's HTTP server."""
 
     @abstractmethod
     def open(
         self, config: Config, bound: socket.socket, metrics: Metrics, stack: ExitStack
     ) -> tuple[Worker, Server]:
-        """Build the worker, and the server of its requests at `bound`.
+        """Build the worker and its HTTP server, which accepts connections at `bound`.
 
-        `stack` closes what both use, after they have stopped.
+        Add the resources of both to `stack`, which closes them after both have stopped.
         """
 
 
@@ -98,12 +104,12 @@ def run_worker(
     supervised: bool,
     hang_ms: int = HANG_MS,
 ) -> None:
-    """Run a worker until a stop signal or the parent's end.
+    """Run a worker until a stop signal, the parent's end, or a permanent failure.
 
-    `rest_fd` is an inherited listening socket; without it, this function binds a socket. On SIGHUP,
-    calls `load` again and sets the log level that it returns. Raises what `load`, `open` and
-    `start` raise, and the worker's failure. A process that hangs ends (rlm.worker.hang_watch). Main
-    thread only.
+    `rest_fd` is the descriptor of an inherited listening socket; if it is None, this function binds
+    a socket. On SIGHUP, it calls `load` again and applies only the new log level. Raises the
+    worker's failure and the errors of `load`, `open` and `start`. Ends the process if it hangs
+    (rlm.worker.hang_watch). Call only in the main thread.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
@@ -132,7 +138,10 @@ def run_worker(
 def open_listening_socket(
     fd: int | None, listener: HostPort, *, option: str, key: str
 ) -> socket.socket:
-    """Return the inherited socket, or bind one. Raises InvalidConfigError with option or key."""
+    """Open the inherited socket `fd`; bind a new socket if `fd` is None.
+
+    Raises InvalidConfigError with `option` if `fd` is invalid, with `key` if binding fails.
+    """
     return (
         bind_listener(listener, key=key) if fd is None else open_inherited_socket(fd, option=option)
     )
@@ -145,7 +154,7 @@ def open_inherited_socket(fd: int, *, option: str) -> socket.socket:
         return socket.socket(fileno=fd)
     except OSError as error:
         raise InvalidConfigError(
-            "the descriptor is not an open socket", key=option, found=fd, reason=error.strerror
+            "cannot open the inherited socket", key=option, found=fd, reason=error.strerror
         ) from error
 
 
@@ -160,7 +169,7 @@ def _wait_for_end(
     while not parent_gone.is_set():
         watch.extend()
         if worker.is_hanging():
-            _log.error(LogLine("a call never returned: ending the process", process=name))
+            _log.error(LogLine("ending the process, because a call does not return", process=name))
             watch.end_process()
         received = inbox.wait(_TICK_MS)
         if any(number in STOP_SIGNALS for number in received):

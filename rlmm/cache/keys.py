@@ -1,4 +1,6 @@
-"""The cache's key layouts. Subjects are those of rlmm/record_keys.py; numbers are u64, big endian.
+"""Defines the layouts of the cache's keys.
+
+Subjects are those of rlmm/record_keys.py. Numbers are big-endian, and u64 unless noted.
 
 | table | key | value |
 |---|---|---|
@@ -7,20 +9,20 @@
 | segments | partition subject, base offset, segment id | SegmentEntry |
 | segment offsets | segment subject | base offset |
 | unfinished by offset | partition subject, base offset, segment id | end offset |
-| bounds | partition subject | greatest span of the partition's segments |
-| bounds | partition subject, epoch (u32) | least, greatest base offset of the epoch's segments |
+| bounds | partition subject | highest span of the partition's segments |
+| bounds | partition subject, epoch (u32) | lowest, highest base offset of the epoch's segments |
 | partitions | partition subject | PartitionState (rlmm/proto/cache.proto) |
-| partitions | partition subject, `d` | state of its deletion |
+| partitions | partition subject, `d` | state of the partition's deletion |
 | record keys | partition subject, kind, event id | offset in the metadata topic, kept content |
 | cluster | `row_prefix` of a family (rlmm/events) + subject | as the family encodes it |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 | cluster | `unreadable` + key of a record that newer rules cannot read either | NewerRecord |
 
-A segment's key has its base offset, so that a lookup or listing finds it with one seek; without an
-accepted record, the base offset is 0. A segment is unfinished in each state but
-COPY_SEGMENT_FINISHED. Bounds never become narrower. A span (end minus base offset) limits how far
-below an offset a segment that covers it can begin. An epoch's base offsets limit the search for
-segments with its records.
+A segment's key contains its base offset, so that a lookup or listing finds the segment with one
+seek. The base offset is 0 if no record of the segment was accepted. A segment is unfinished in each
+state except COPY_SEGMENT_FINISHED. Bounds never become narrower. The highest span (end minus base
+offset) limits how far below an offset a segment with that offset can begin. An epoch's base offsets
+limit the search for segments with records of the epoch.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ OFFSET_KEY_ID = _OFFSET_START + _U64.size
 
 
 class EpochBases(NamedTuple):
-    """The lowest and highest base offset, inclusive, of all segments with records of an epoch."""
+    """Represents the range of base offsets of an epoch's segments; both ends are inclusive."""
 
     least_offset: int
     greatest_offset: int
@@ -63,12 +65,12 @@ class EpochBases(NamedTuple):
 
 
 def offset_key(partition: bytes, base_offset: int, segment_id: bytes = b"") -> bytes:
-    """Return the key of a segment in `segments`; with no id, the lower bound for that offset."""
+    """Return a segment's key in `segments`; without an id, the lower bound of an offset's keys."""
     return partition + pack_number(base_offset) + segment_id
 
 
 def offset_key_parts(key: bytes) -> tuple[int, bytes]:
-    """Return base offset and segment id of an `offset_key`."""
+    """Return the base offset and the segment id in an `offset_key`."""
     return _U64.unpack_from(key, _OFFSET_START)[0], key[OFFSET_KEY_ID:]
 
 
@@ -78,7 +80,7 @@ def subject_key(subject: bytes, base_offset: bytes) -> bytes:
 
 
 def offset_key_subject(key: bytes) -> bytes:
-    """Return the segment subject of an `offset_key`."""
+    """Return the segment subject in an `offset_key`."""
     return key[:_OFFSET_START] + key[OFFSET_KEY_ID:]
 
 
@@ -113,17 +115,17 @@ def record_key_prefix(partition: bytes, kind: RecordKind) -> bytes:
 
 
 def record_row(key: RecordKey) -> bytes:
-    """Return the key in `record keys` of a partition's record."""
+    """Return the key of a partition's record in `record keys`."""
     return record_key_prefix(key.subject, key.kind) + key.event_id
 
 
 def record_offset(value: bytes) -> int:
-    """Return the offset in the metadata topic from a value of `record keys`."""
+    """Return the offset in the metadata topic that a value of `record keys` contains."""
     return unpack_number(value[: _U64.size])
 
 
 def record_content(value: bytes) -> bytes:
-    """Return the kept content from a value of `record keys`; empty if nothing was kept."""
+    """Return the kept content in a value of `record keys`; empty if nothing was kept."""
     return value[_U64.size :]
 
 
@@ -133,13 +135,13 @@ def position_key(metadata_partition: int) -> bytes:
 
 
 def position_key_partition(key: bytes) -> int:
-    """Return the metadata partition of a `position_key`."""
+    """Return the metadata partition in a `position_key`."""
     partition: int = _U32.unpack_from(key, len(POSITION_PREFIX))[0]
     return partition
 
 
 def after(prefix: bytes) -> bytes:
-    """Return the end of the range of keys with this `prefix`, which must not be all 0xff."""
+    """Return the exclusive end of the keys with `prefix`, which must not be all 0xff."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,))
 

@@ -1,6 +1,6 @@
-"""OrderedStore in memory: for tests, and for programs that read the metadata topic once.
+"""Implements OrderedStore in memory, for tests and for programs that read the metadata topic once.
 
-A view locks the tables, so writers wait for it. Memory: all rows.
+An open view locks the tables, so writers wait until it is closed. Memory: all rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SORT_AT_ONCE_COUNT = 64
 
 
 class _SortedTable:
-    """A dict and its sorted keys. A large batch's new keys are sorted together."""
+    """Represents a dict with its keys sorted; the new keys of a large batch are sorted at once."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
@@ -98,7 +98,7 @@ class _MemoryReader(StoreReader):
 
 
 class MemoryStore(OrderedStore):
-    """Tables as sorted lists. `close` keeps the data, so that tests can inspect it."""
+    """Represents the tables in memory. `close` keeps the data, so that tests can inspect it."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -111,7 +111,7 @@ class MemoryStore(OrderedStore):
         return _MemoryBatch()
 
     def write(self, batch: StoreBatch) -> None:
-        assert isinstance(batch, _MemoryBatch), "a batch of another OrderedStore"
+        assert isinstance(batch, _MemoryBatch), "the batch is of another OrderedStore"
         with self._lock:
             if batch.cleared:
                 self._tables = {table: _SortedTable() for table in Table}
@@ -130,13 +130,13 @@ class MemoryStore(OrderedStore):
         return StoreSize(entry_counts=counts)
 
     def set_bulk_mode(self, *, enabled: bool) -> None:
-        """Do nothing: all tables are always sorted."""
+        """Do nothing, because all tables are always sorted."""
 
     def failure(self) -> str:
         return ""
 
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Do nothing: a database in memory cannot fail."""
+        """Do nothing, because a database in memory cannot fail."""
 
     def set_aside(self, topic_id: str) -> str:
         with self._lock:
@@ -144,4 +144,4 @@ class MemoryStore(OrderedStore):
         return ""
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing, because there is nothing to release."""

@@ -1,7 +1,7 @@
-"""MetadataCache: the folded state as typed queries over an OrderedStore.
+"""Answers typed queries of the folded state, which an OrderedStore contains.
 
-It records which topic it belongs to and how far that topic was read. It does not access the topic;
-the follower decides whether the cached state may be used (rlmm/follow/continuation.py).
+The cache records its topic and the position to which each partition was read. It does not access
+the topic; the follower decides whether the cached state may be used (rlmm/follow/continuation.py).
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED
 
 
 class MetadataCache:
-    """The folded metadata. Reads are thread-safe; one thread makes all changes, also by overlays.
+    """Represents the folded metadata. Reads are thread-safe.
 
-    Raises CorruptError if the database is damaged, RetriableError if its disk fails.
+    All changes must be made by one thread, including those of overlays. Methods raise CorruptError
+    if the database is damaged, and RetriableError if its disk fails.
     """
 
     def __init__(self, store: OrderedStore) -> None:
@@ -70,12 +71,12 @@ class MetadataCache:
         self.changes = PartitionChanges()
 
     def identity(self) -> TopicIdentity | None:
-        """Return the topic that the cache was folded from; None if new or of another version."""
+        """Return the topic of the cached state; None if the cache is new or has another version."""
         value = self._store.get(Table.CHECKPOINT, IDENTITY)
         return None if value is None else values.identity_from_bytes(value)
 
     def positions(self) -> Mapping[int, ReadPosition]:
-        """Return how far each metadata partition was read; omit partitions that never were."""
+        """Return the position of each metadata partition; omit partitions that were never read."""
         with self._store.read(Table.CHECKPOINT) as reader:
             rows = reader.ascending(Table.CHECKPOINT, POSITION_PREFIX, POSITION_END)
             return {
@@ -84,7 +85,7 @@ class MetadataCache:
             }
 
     def reset(self, identity: TopicIdentity) -> None:
-        """Empty the cache and assign it to this topic; atomic."""
+        """Empty the cache and assign it to a topic, atomically."""
         batch = self._store.batch()
         batch.clear_tables()
         batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
@@ -92,35 +93,36 @@ class MetadataCache:
         self.changes.all_changed()
 
     def drop(self, metadata_partitions: Collection[int], partition_count: int) -> None:
-        """Remove some metadata partitions, as if they had never been read; atomic."""
+        """Remove the data of metadata partitions, as if they had never been read; atomic."""
         drop_partitions(self._store, metadata_partitions, partition_count)
         self.changes.all_changed()
 
     def set_aside(self, stored: TopicIdentity) -> str:
-        """Begin with an empty cache. Returns where the old data is; "" if it is not kept."""
+        """Replace the cache with an empty one. Returns the old data's path; "" if not kept."""
         kept = self._store.set_aside(stored.topic_id)
         self.changes.all_changed()
         return kept
 
     def size(self) -> StoreSize:
-        """Return the cache's disk and memory use and its numbers of rows."""
+        """Return the cache's disk use, memory use and row counts."""
         return self._store.size()
 
     def failure(self) -> str:
-        """Return why the cache cannot be used until `recover` succeeds; empty while it can be."""
+        """Return why the cache is unusable until `recover` succeeds; "" if it is usable."""
         return self._store.failure()
 
     def recover(self, before_restart: Callable[[], None]) -> None:
         """Open the database again if it failed. Raises RetriableError.
 
-        Written data is kept, but a damaged database starts again, empty, after `before_restart`.
+        Keeps written data. If the database is damaged, calls `before_restart` and then replaces the
+        database with an empty one.
         """
         if self._store.failure():
             self._store.reopen(before_restart)
             self.changes.all_changed()
 
     def set_bulk_mode(self, *, enabled: bool) -> None:
-        """Optimize the database for many writes before the first queries; otherwise for queries."""
+        """Optimize the database for many writes if `enabled`, otherwise for queries."""
         self._store.set_bulk_mode(enabled=enabled)
 
     def overlay(self) -> Overlay:
@@ -128,19 +130,19 @@ class MetadataCache:
         return Overlay(self._store, self.changes)
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
-        """Return a segment's entry, including the ids of its records; None if it has none."""
+        """Return a segment's entry, including its records' ids; None if there is no entry."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             return stored_entry(reader.get, segment_subject(segment_id))
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """Return a segment in any state; None if none of its records was accepted, or if erased."""
+        """Return a segment in any state; None if it has no accepted record or was erased."""
         entry = self.segment_entry(segment_id)
         if entry is None or entry.state is None:
             return None
         return values.segment_record(entry)
 
     def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
-        """Return each segment's state by its subject; None if `segment` would return None."""
+        """Return each segment's state by subject; it is None where `segment` would return None."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             found = {subject: stored_data(reader.get, subject) for subject in subjects}
         return {
@@ -148,7 +150,7 @@ class MetadataCache:
         }
 
     def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
-        """Yield the object names of the segments with these subjects, if `segment` knows them."""
+        """Yield these segments' object names; omit segments for which `segment` returns None."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             for subject in subjects:
                 data = stored_data(reader.get, subject)
@@ -156,7 +158,7 @@ class MetadataCache:
                     yield subject, values.objects_named(entry_value(data))
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """Return the folded state of a partition; empty if nothing is known."""
+        """Return the folded state of a partition; an empty state if nothing is known."""
         subject = partition_subject(topic_id_partition)
         data = self._store.get(Table.PARTITIONS, subject)
         state = PartitionState() if data is None else values.partition_from_bytes(data)
@@ -166,7 +168,7 @@ class MetadataCache:
         return replace(state, deletion=values.deletion_from_bytes(deletion))
 
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record that needs newer rules and concerns this partition; None if none does."""
+        """Return a record about this partition that needs newer rules; None if there is none."""
         subject = partition_subject(topic_id_partition)
         with self._store.read(Table.CLUSTER) as reader:
             for scope in (subject, topic_id_partition.topic_id.bytes, b""):
@@ -176,11 +178,11 @@ class MetadataCache:
         return None
 
     def newer_records_count(self) -> int:
-        """Return how many records need newer rules."""
+        """Return how many unfolded records need newer rules."""
         return self._count(NEWER_PREFIX)
 
     def unreadable_records_count(self) -> int:
-        """Return how many records no version can read."""
+        """Return how many unfolded records even newer rules cannot read."""
         return self._count(UNREADABLE_PREFIX)
 
     def _count(self, prefix: bytes) -> int:
@@ -188,16 +190,17 @@ class MetadataCache:
             return sum(1 for _ in reader.ascending(Table.CLUSTER, prefix, after(prefix)))
 
     def lineage(self, topic_id_partition: TopicIdPartition) -> Lineage:
-        """Return the lineage of a partition's log, decoding nothing else of its state."""
+        """Return the lineage of a partition's log; decode nothing else of the state."""
         data = self._store.get(Table.PARTITIONS, partition_subject(topic_id_partition))
         return Lineage() if data is None else values.lineage_from_bytes(data)
 
     def finished_segment(
         self, topic_id_partition: TopicIdPartition, offset: int, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the finished segment with the record at `offset` of `leader_epoch`.
+        """Return the finished segment that contains `offset` in `leader_epoch`.
 
-        Without an epoch, the log's lineage gives the epoch.
+        If `leader_epoch` is None, uses the epoch of `offset` in the log's lineage. Returns None if
+        there is no such epoch or segment.
         """
         if leader_epoch is None:
             leader_epoch = self.lineage(topic_id_partition).epoch_for_offset(offset)
@@ -211,14 +214,14 @@ class MetadataCache:
     def next_transactional_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """Return an epoch's first finished segment with a transaction index, from an offset on."""
+        """Return an epoch's first finished segment from `offset` that has a transaction index."""
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
             entry = view.find_transactional(leader_epoch, offset)
         return None if entry is None else values.segment_metadata(entry)
 
     def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
-        """Return the first stored offset in the lineage that is not below the log start."""
+        """Return the lowest readable offset that is stored in the lineage; None if none is."""
         state = self.partition_state(topic_id_partition)
         first_offset = state.first_readable_offset or 0
         with self._store.read(Table.SEGMENTS) as reader:
@@ -232,7 +235,10 @@ class MetadataCache:
     def size_bytes(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int | None = None
     ) -> int:
-        """Return the bytes of the finished segments of an epoch; without one, of the lineage."""
+        """Return the total size of the finished segments of an epoch.
+
+        If `leader_epoch` is None, returns that of the segments that begin in the lineage.
+        """
         lineage = self.lineage(topic_id_partition)
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
@@ -243,7 +249,7 @@ class MetadataCache:
     def highest_end_offset(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
-        """Return the end of the stored offsets of an epoch in finished segments, or None."""
+        """Return the end offset of an epoch in its finished segments; None if it has none."""
         with self._store.read(Table.SEGMENTS) as reader:
             return self._view(reader, topic_id_partition).highest_end_offset(leader_epoch)
 
@@ -255,11 +261,11 @@ class MetadataCache:
         from_offset: int = 0,
         leader_epoch: int | None = None,
     ) -> list[SegmentRecord]:
-        """Return segments that end above `from_offset`, by ascending base offset; a snapshot.
+        """Return a snapshot of the segments that end above `from_offset`, by ascending base offset.
 
-        Without `states`, it omits only DELETE_SEGMENT_FINISHED. With `leader_epoch`, it returns
-        only segments with records of that epoch. If `states` excludes finished segments, it does
-        not read them.
+        If `states` is None, omits only DELETE_SEGMENT_FINISHED. With `leader_epoch`, returns only
+        segments with records of that epoch. Does not read finished segments if `states` excludes
+        them.
         """
         wanted = _LISTED_STATES if states is None else frozenset(states)
         with self._store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:
@@ -270,17 +276,17 @@ class MetadataCache:
         return [values.segment_record(entry) for entry in entries]
 
     def entries(self, topic_id_partition: TopicIdPartition) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """Yield all segments with any record left, even a refused one, each with its subject."""
+        """Yield all segments with a record left, even if it was refused, each with its subject."""
         with self._store.read(Table.SEGMENTS) as reader:
             yield from self._view(reader, topic_id_partition).entries()
 
     def partly_tombstoned(
         self, topic_id_partition: TopicIdPartition
     ) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """Yield segments that a tombstone erased although accepted records of them are left.
+        """Yield each segment that a tombstone erased although accepted records are left.
 
-        Each comes with its subject. All segments without a state are at offset 0, so this reads few
-        rows.
+        Also yields each segment's subject. All segments without a state have base offset 0, so this
+        reads few rows.
         """
         with self._store.read(Table.SEGMENTS) as reader:
             for subject, entry in self._view(reader, topic_id_partition).entries(1):
@@ -288,7 +294,7 @@ class MetadataCache:
                     yield subject, entry
 
     def every_segment(self) -> Iterator[SegmentRecord]:
-        """Yield all segments in any state, ascending by topic id and partition; a snapshot."""
+        """Yield a snapshot of all segments in any state, ascending by topic id and partition."""
         with self._store.read(Table.SEGMENTS) as reader:
             for _, data in reader.ascending(Table.SEGMENTS, b"", _AFTER_PARTITIONS):
                 entry = SegmentEntry.from_bytes(data)
@@ -305,7 +311,7 @@ class MetadataCache:
     def superseded_keys(
         self, topic_id_partition: TopicIdPartition, kind: RecordKind, before_offset: int
     ) -> list[RecordKey]:
-        """Return keys of a kind with records below an offset of the metadata topic."""
+        """Return a kind's record keys with offsets below `before_offset` in the metadata topic."""
         subject = partition_subject(topic_id_partition)
         prefix = record_key_prefix(subject, kind)
         with self._store.read(Table.RECORD_KEYS) as reader:
@@ -318,7 +324,7 @@ class MetadataCache:
     def kept_values(
         self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
     ) -> tuple[V, ...]:
-        """Return a partition's kept contents by ascending key; each id begins with `id_prefix`."""
+        """Return a partition's kept contents by ascending key; event ids begin with `id_prefix`."""
         prefix = record_key_prefix(partition_subject(topic_id_partition), rows.kind) + id_prefix
         with self._store.read(Table.RECORD_KEYS) as reader:
             found = list(reader.ascending(Table.RECORD_KEYS, prefix, after(prefix)))
@@ -326,7 +332,7 @@ class MetadataCache:
         return tuple(rows.from_content(content) for content in contents if content)
 
     def has_record(self, key: RecordKey) -> bool:
-        """Return whether a record with this key of a partition is left."""
+        """Return whether a record with this key is left in the metadata topic."""
         return self._store.get(Table.RECORD_KEYS, record_row(key)) is not None
 
     def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:

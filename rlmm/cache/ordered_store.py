@@ -1,4 +1,4 @@
-"""OrderedStore: a local database with tables of bytes in key order, written in atomic batches."""
+"""Defines OrderedStore: a local database of byte tables in key order, with atomic batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Table(Enum):
-    """The tables; the value is the name on disk. rlmm/cache/keys.py lists their layouts."""
+    """Lists the tables; each value is a name on disk. rlmm/cache/keys.py describes the layouts."""
 
     CHECKPOINT = "checkpoint"
     SEGMENTS = "segments"
@@ -21,13 +21,13 @@ class Table(Enum):
     RECORD_KEYS = "record_keys"
     CLUSTER = "cluster"
 
-    # Each access looks up a table, and Enum's own hash would hash the name.
+    # Each access hashes a table. Enum's own __hash__ is slower, because it hashes the name.
     __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSize:
-    """The current disk and memory use of a database; `entry_counts` may be estimates."""
+    """Represents a database's disk and memory use; `entry_counts` may be estimates."""
 
     disk_bytes: int = 0
     block_cache_bytes: int = 0
@@ -36,11 +36,11 @@ class StoreSize:
 
 
 class StoreReader(ABC):
-    """One consistent view of some tables. For one thread; it ends with its context."""
+    """Represents a consistent view of tables, until its context ends. Not thread-safe."""
 
     @abstractmethod
     def get(self, table: Table, key: bytes) -> bytes | None:
-        """Return the value of a key."""
+        """Return the value of a key; None if the key does not exist."""
 
     @abstractmethod
     def ascending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -52,7 +52,7 @@ class StoreReader(ABC):
 
 
 class StoreBatch(ABC):
-    """Changes to write together; the last change of a key wins. For one thread."""
+    """Collects changes to write together; the last change of a key wins. Not thread-safe."""
 
     @abstractmethod
     def put(self, table: Table, key: bytes, value: bytes) -> None:
@@ -75,14 +75,14 @@ class StoreBatch(ABC):
 
 
 class OrderedStore(ABC):
-    """A local database. All methods are thread-safe; it applies batches one after another.
+    """Represents a local database. Thread-safe; applies batches one after another.
 
-    Raises CorruptError if stored data cannot be read, RetriableError if the disk fails.
+    Raises CorruptError if stored data is damaged, and RetriableError if the disk fails.
     """
 
     @abstractmethod
     def get(self, table: Table, key: bytes) -> bytes | None:
-        """Return the current value of a key."""
+        """Return the current value of a key; None if the key does not exist."""
 
     @abstractmethod
     def batch(self) -> StoreBatch:
@@ -90,46 +90,49 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def write(self, batch: StoreBatch) -> None:
-        """Apply a batch of this database: completely or not at all, even after a crash."""
+        """Apply a batch of this database completely or not at all, even if the process crashes."""
 
     @abstractmethod
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
-        """Return a consistent view of these tables. Writers may wait for it: close it soon."""
+        """Return a consistent view of these tables. Close it soon, because writers may wait."""
 
     @abstractmethod
     def size(self) -> StoreSize:
-        """Return the database's size; zeros while it is closed. Cheap enough for each scrape."""
+        """Return the database's size; cheap enough for each scrape.
+
+        The values may be 0 while the database is being opened again.
+        """
 
     @abstractmethod
     def set_bulk_mode(self, *, enabled: bool) -> None:
-        """Optimize for many writes and few reads, or for the opposite, which is the default.
+        """Optimize for many writes and few reads if `enabled`; otherwise for reads, the default.
 
         This changes cost and speed, never results. `reopen` restores the default.
         """
 
     @abstractmethod
     def failure(self) -> str:
-        """Return why the database cannot be used until `reopen` succeeds; empty while it can be.
+        """Return why the database cannot be used until `reopen` succeeds; "" if it can be used.
 
-        Any call may detect the failure, also a read that finds damage.
+        Any call may detect the failure, including a read that finds damage.
         """
 
     @abstractmethod
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Close and open again with all written data, which ends a failure.
+        """Close the database and open it again with all written data; this ends a failure.
 
-        Reads raise RetriableError meanwhile. A damaged database starts again, empty; it first calls
-        `before_restart`, before any reader can see the empty database.
+        Meanwhile, reads raise RetriableError. If the database is damaged, calls `before_restart`
+        and then replaces the database with an empty one.
         """
 
     @abstractmethod
     def set_aside(self, topic_id: str) -> str:
-        """Begin with an empty database. Returns the name of the old data, "" if it is not kept.
+        """Replace the database with an empty one. Returns the old data's path; "" if not kept.
 
-        Only the last one is kept. Its name ends with `topic_id` in the base64 alphabet for file
-        names. `topic_id` is 22 characters in either alphabet.
+        Only the data of the last call is kept. Its path ends with `topic_id` in URL-safe base64.
+        `topic_id` is 22 characters of standard or URL-safe base64.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Release everything; idempotent. Call no method afterwards."""
+        """Release all resources; idempotent. Call no other method afterwards."""

@@ -1,7 +1,7 @@
-"""Overlay: one batch of records' changes to the cache, readable before they are written.
+"""Collects one batch of changes to the cache, which can be read before they are written.
 
-A segment that changes several times within a batch is written once, with the index rows of its last
-state.
+If a segment changes several times within a batch, only its last state and the index rows of that
+state are written.
 """
 
 from __future__ import annotations
@@ -37,10 +37,13 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class Overlay:
-    """A FoldState over the database. For one thread. Memory: a batch's segments and partitions."""
+    """Implements FoldState over the database. Not thread-safe.
+
+    Memory: the segments and partitions of one batch.
+    """
 
     def __init__(self, store: OrderedStore, changes: PartitionChanges) -> None:
-        """`changes` receives the partitions that a commit changes."""
+        """Use `changes` to report the partitions that each commit changes."""
         self._store = store
         self._changes = changes
         self._stored: dict[bytes, SegmentEntry | None] = {}
@@ -59,7 +62,7 @@ class Overlay:
         return entry
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
-        """Replace a segment's entry; first call `segment_entry` for that segment."""
+        """Replace a segment's entry; the caller must have called `segment_entry` for it."""
         self._segments[subject] = entry
 
     def partition_state(self, subject: bytes) -> PartitionState:
@@ -76,8 +79,8 @@ class Overlay:
         self._touched.add(subject)
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
-        # The fold needs the deletion state for each new segment. A separate row keeps that cheap
-        # for a live partition.
+        # The fold needs the deletion state for each new segment. In a separate row, this state is
+        # cheap to read while the partition is not deleted.
         if subject not in self._deletions:
             data = self._store.get(Table.PARTITIONS, deletion_key(subject))
             self._deletions[subject] = values.deletion_from_bytes(data)
@@ -109,10 +112,10 @@ class Overlay:
         self._others[Table.CLUSTER, key] = row
 
     def commit(self, positions: Mapping[int, ReadPosition]) -> None:
-        """Write all changes and the new positions of the topic in one batch."""
+        """Write all changes and the new positions in the topic as one batch."""
         batch = self._store.batch()
         segments = _SegmentWrites(batch)
-        for subject in sorted(self._segments):  # RocksDB inserts faster next to the previous key
+        for subject in sorted(self._segments):  # RocksDB inserts ascending keys faster
             before, entry = self._stored[subject], self._segments[subject]
             if entry is not before:
                 segments.put(subject, before, entry)
@@ -145,7 +148,7 @@ class Overlay:
 
 
 class _SegmentWrites:
-    """Adds segments and their index rows to a batch, and collects the bounds that they need."""
+    """Adds segments and their index rows to a batch, and collects the segments' bounds."""
 
     def __init__(self, batch: StoreBatch) -> None:
         self._batch = batch
@@ -155,7 +158,7 @@ class _SegmentWrites:
         self.greatest_bases: dict[bytes, int] = {}
 
     def put(self, subject: bytes, before: SegmentEntry | None, after: SegmentEntry | None) -> None:
-        """Replace a segment's rows."""
+        """Replace a segment's rows; remove them if `after` is None."""
         batch = self._batch
         partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
         new_key = None
@@ -194,19 +197,19 @@ class _SegmentWrites:
 def stored_entry(
     get: Callable[[Table, bytes], bytes | None], subject: bytes
 ) -> SegmentEntry | None:
-    """Return the database's entry of a segment; no batch may be written meanwhile."""
+    """Return a segment's entry in the database. Write no batch during the call."""
     data = stored_data(get, subject)
     return None if data is None else SegmentEntry.from_bytes(data)
 
 
 def stored_data(get: Callable[[Table, bytes], bytes | None], subject: bytes) -> bytes | None:
-    """Return `stored_entry` as bytes."""
+    """Return the bytes of `stored_entry`."""
     base_offset = get(Table.SEGMENT_OFFSETS, subject)
     if base_offset is None:
         return None
     data = get(Table.SEGMENTS, subject_key(subject, base_offset))
     if data is None:
-        raise CorruptError("the cache has a segment's base offset, but not its entry")
+        raise CorruptError("the cache is damaged: a segment has a base offset but no entry")
     return data
 
 

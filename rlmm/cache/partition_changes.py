@@ -1,6 +1,6 @@
-"""PartitionChanges: which partitions changed recently, for callers that cache derived data.
+"""Records which partitions changed recently, for callers that cache derived data.
 
-The writer of the cache reports a change here after readers can see it.
+The writer of the cache reports a change here once readers can see it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ID_BYTES = 16
 
 
 class PartitionChanges:
-    """Recent changes. Thread-safe. Memory: the last `remembered_count` changes."""
+    """Represents recent changes. Thread-safe. Memory: the last `remembered_count` changes."""
 
     def __init__(self, remembered_count: int = _REMEMBERED_COUNT) -> None:
         self._lock = Lock()
@@ -34,13 +34,17 @@ class PartitionChanges:
                 self._count += 1
 
     def all_changed(self) -> None:
-        """Record that anything may have changed."""
+        """Record that any partition may have changed."""
         with self._lock:
             self._last.clear()
             self._count += 1
 
     def since(self, count: int) -> ChangedPartitions:
-        """Return the changes since a result with this `count`."""
+        """Return the changes since the result that had this `count`.
+
+        Its `partition_keys` are None if any partition may have changed, because the older changes
+        are no longer in memory.
+        """
         with self._lock:
             new_count = self._count - count
             if new_count > len(self._last):

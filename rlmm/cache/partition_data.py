@@ -1,7 +1,7 @@
-"""The cache's rows of single user partitions: those of a topic, or of a dropped metadata partition.
+"""Finds the user partitions in the cache, and removes those of dropped metadata partitions.
 
-Each row except those of `checkpoint` and `cluster` begins with a partition subject, which gives the
-metadata partition.
+Except in `checkpoint` and `cluster`, each key begins with a partition subject, from which the
+metadata partition follows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LAST_KEY = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
 def drop_partitions(
     store: OrderedStore, metadata_partitions: Collection[int], partition_count: int
 ) -> None:
-    """Remove the positions of some metadata partitions and all rows that were folded from them.
+    """Remove the positions of metadata partitions and all rows that were folded from them.
 
-    It is atomic, so data never lacks its position. It writes one range for each user partition and
-    table, regardless of the number of segments. Memory: these ranges. Of the rows in `cluster`,
-    only notes of unread records come from partitions other than the cluster partition, which is
-    never dropped.
+    The removal is atomic, so data always has its position. It deletes one range for each user
+    partition and table, regardless of the number of segments. Memory: these ranges. The cluster
+    partition is never dropped. Of the rows in `cluster`, only the notes of unread records come from
+    other partitions.
     """
     batch = store.batch()
     for table in _BY_SUBJECT:
@@ -45,7 +45,7 @@ def drop_partitions(
 
 
 def partition_numbers(store: OrderedStore, topic_id: bytes) -> tuple[int, ...]:
-    """Return the known partitions of a topic id, ascending; it needs a few seeks for each."""
+    """Return the known partitions of a topic id, ascending, with a few seeks per partition."""
     numbers: set[int] = set()
     for table in _BY_SUBJECT:
         with store.read(table) as reader:
@@ -54,7 +54,10 @@ def partition_numbers(store: OrderedStore, topic_id: bytes) -> tuple[int, ...]:
 
 
 def _subjects(reader: StoreReader, table: Table, topic_id: bytes = b"") -> Iterator[bytes]:
-    """Yield the user partitions, of one topic id or all, with rows in a table; one seek each."""
+    """Yield the user partitions with rows in a table, with one seek each.
+
+    If `topic_id` is not empty, yields only the partitions of that topic.
+    """
     start, end = topic_id, after(topic_id) if topic_id else _LAST_KEY
     while (found := next(reader.ascending(table, start, end), None)) is not None:
         subject = found[0][:PARTITION_SUBJECT_BYTES]

@@ -1,14 +1,14 @@
-"""OrderedStore in RocksDB: one column family per table.
+"""Implements OrderedStore in RocksDB, with one column family per table.
 
-The topic has all data, so a directory that RocksDB calls corrupt is removed and created again. A
-directory that is locked or cannot be read from the disk is left unchanged; `reopen` tries again.
-Damage that a call finds at run time is a failure until the directory is opened again. It also
-leaves a mark, so that the next opening, by any process, starts with an empty directory. After a
-failed write, RocksDB rejects all writes until the directory is opened again, even once there is
-space.
+The metadata topic contains all data. So if RocksDB reports that a directory is corrupt, this module
+removes the directory and creates it again. It does not change a directory that is locked or that
+the disk cannot read; `reopen` tries again. If a call finds damage at run time, the database fails
+until it is opened again. The call also leaves a mark, so that the next opening, by any process,
+starts with an empty directory. After a failed write, RocksDB rejects all writes until the directory
+is opened again, even if the disk has space again.
 
-Memory: block cache and write buffers (both are settings), and about 1 MiB for open files and
-indexes. Index and filter blocks are in the block cache.
+Memory: the block cache and the write buffers (both are settings), and about 1 MiB for open files
+and indexes. The block cache contains the index and filter blocks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _CORRUPT_PHRASES = (
     "Corruption",
     "No such file or directory",
     "No such column family",
-    "Column families not opened",  # by a version with other tables
+    "Column families not opened",  # a version with other tables wrote it
 )
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -82,9 +82,9 @@ class _RocksDbBatch(StoreBatch):
 
 
 class _ErrorMap:
-    """A context that converts RocksDB's errors to those of OrderedStore. Thread-safe.
+    """Represents a context that converts RocksDB's errors to those of OrderedStore. Thread-safe.
 
-    `damage` is the last damage found; empty if there was none.
+    `damage` is the last damage found since the directory was last emptied; "" if there was none.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -104,21 +104,21 @@ class _ErrorMap:
             raise self.mapped_error(error) from error
 
     def mapped_error(self, error: Exception) -> TieredStorageError:
-        """Return the error to raise instead of RocksDB's."""
+        """Return the error to raise instead of `error`, which RocksDB raised."""
         text = str(error)
         # A missing table means that another thread is opening the database again.
         if isinstance(error, DbClosedError | KeyError):
-            return RetriableError("the cache is closed")
+            return RetriableError("the metadata cache is closed")
         if not any(phrase in text for phrase in _CORRUPT_PHRASES):
-            return RetriableError("the cache cannot be used", reason=text)
+            return RetriableError("cannot use the metadata cache", reason=text)
         with suppress(OSError):
             (self._directory / _DAMAGE_MARK).touch()
         self.damage = text
-        return CorruptError("the cache is damaged", reason=text)
+        return CorruptError("the metadata cache is damaged", reason=text)
 
 
 class _RocksDbReader(StoreReader):
-    """Reads with iterators; each sees its table as it was at the iterator's creation."""
+    """Reads with iterators. Each sees its table as it was when the iterator was created."""
 
     def __init__(self, iterators: dict[Table, RdictIter], errors: _ErrorMap) -> None:
         self._iterators = iterators
@@ -128,7 +128,7 @@ class _RocksDbReader(StoreReader):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._iterators.clear()  # an iterator that is left keeps RocksDB's lock
+        self._iterators.clear()  # RocksDB's lock is kept while an iterator exists
 
     def get(self, table: Table, key: bytes) -> bytes | None:
         iterator = self._iterators[table]
@@ -163,18 +163,23 @@ class _RocksDbReader(StoreReader):
         self._ended(iterator)
 
     def _ended(self, iterator: RdictIter) -> None:
-        """Raise if an error, not the last key, ended the iteration."""
+        """Raise the error that ended the iteration; do nothing if the last key ended it."""
         with self._errors:
             iterator.status()
 
 
 class RocksDbStore(OrderedStore):
-    """One directory, used by one process; `damage` is why the directory was last emptied, or ""."""
+    """Represents a database in one directory, which one process uses.
+
+    `damage` is why this object last emptied the directory; "" if it did not.
+    """
 
     def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
-        """Open or create the directory. Other users cannot enter it, because it has the secrets.
+        """Open or create the directory.
 
-        If it is locked or the disk fails, `failure` returns the reason until `reopen` succeeds.
+        If the directory is locked or the disk fails, `failure` returns the reason until `reopen`
+        succeeds. Only the owner may enter the directory, because the cache contains the secret that
+        signs requests.
         """
         self._directory = directory
         self._settings = settings or RocksDbSettings()
@@ -203,10 +208,10 @@ class RocksDbStore(OrderedStore):
         return _RocksDbBatch(self._handles)
 
     def write(self, batch: StoreBatch) -> None:
-        assert isinstance(batch, _RocksDbBatch), "a batch of another OrderedStore"
+        assert isinstance(batch, _RocksDbBatch), "the batch is of another OrderedStore"
         with self._failing_until_opened(), self._write_lock:
             if self._db is None:
-                raise RetriableError("the cache is closed")
+                raise RetriableError("the metadata cache is closed")
             self._db.write(batch.changes)
 
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
@@ -214,7 +219,7 @@ class RocksDbStore(OrderedStore):
             if len(tables) == 1:  # the snapshot contains whole batches only
                 iterators = {tables[0]: self._families[tables[0]].iter()}
             else:
-                with self._write_lock:  # all iterators must see the same batches
+                with self._write_lock:  # so that all iterators see the same batches
                     iterators = {table: self._families[table].iter() for table in tables}
         except Exception as error:
             raise self._errors.mapped_error(error) from error
@@ -252,7 +257,8 @@ class RocksDbStore(OrderedStore):
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
-        # Kafka's tools print ids with `-` and `_`. A client's id may have `/`: no file name has it.
+        # Kafka's tools print ids with `-` and `_`. Client libraries may use `/`, which a file name
+        # cannot contain.
         name = topic_id.replace("+", "-").replace("/", "_")
         kept = self._directory.with_name(f"{self._directory.name}.{name}")
         with self._failing_until_opened(), self._write_lock:
@@ -279,7 +285,7 @@ class RocksDbStore(OrderedStore):
             raise
 
     def _close(self) -> None:
-        # RocksDB keeps its lock while a reference to any of these exists.
+        # RocksDB keeps its lock while a reference to any of these objects exists.
         self._handles.clear()
         closing = [*self._families.values(), *([self._db] if self._db is not None else [])]
         self._families.clear()
@@ -288,13 +294,13 @@ class RocksDbStore(OrderedStore):
         for each in closing:
             try:
                 each.close()
-            except Exception as error:  # noqa: BLE001 - the others must be closed too
+            except Exception as error:  # noqa: BLE001 - the others must be closed, too
                 errors.append(error)
         if errors:
             _log.info(LogLine("closed the metadata cache without a flush", error=errors[0]))
 
     def _remove_kept_but(self, kept: Path) -> None:
-        """Remove other directories that were set aside; a user's copies have other names."""
+        """Remove other directories that were set aside, but not copies that users have made."""
         prefix = f"{self._directory.name}."
         for other in self._directory.parent.glob(f"{prefix}*"):
             if other != kept and _TOPIC_ID.fullmatch(other.name.removeprefix(prefix)):
@@ -326,7 +332,7 @@ class RocksDbStore(OrderedStore):
             self._db = db
 
     def _start_over(self, reason: str) -> None:
-        what = "the metadata cache is damaged: started an empty one"
+        what = "replaced the damaged metadata cache with an empty one"
         _log.warning(LogLine(what, reason=reason))
         self.damage = reason
         if self._directory.exists():
@@ -335,7 +341,7 @@ class RocksDbStore(OrderedStore):
 
 
 def _size_of(file: Path) -> int:
-    """Return a file's size, 0 if RocksDB has just removed it."""
+    """Return a file's size; 0 if RocksDB has just removed the file."""
     try:
         return file.stat().st_size
     except FileNotFoundError:

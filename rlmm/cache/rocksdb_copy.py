@@ -1,8 +1,8 @@
-"""Copies a cache that another process may be writing: a snapshot with its positions.
+"""Copies a snapshot of a metadata cache, even while another process writes to the cache.
 
-The other process is not disturbed. Each batch of the other process is in the copy completely or not
-at all, and the positions match. A RocksDB secondary instance reads the other process's files and
-log, and writes to its own directory.
+The copy does not disturb the other process. It contains each batch completely or not at all, and
+the matching positions. A RocksDB secondary instance reads the other process's files and log, and
+writes to a directory of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rlmm.cache.ordered_store import OrderedStore, Table
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 
 _ROWS_AT_ONCE = 10_000
-# A cache without a checkpoint counts as empty, so a partial copy is never taken for complete.
+# The checkpoint is copied last: a cache without one counts as empty, so no partial copy is used.
 _ORDER = (*(table for table in Table if table is not Table.CHECKPOINT), Table.CHECKPOINT)
 
 
 def require_cache(directory: Path) -> None:
-    """Raise InvalidConfigError if the directory has no cache."""
+    """Raise InvalidConfigError if the directory contains no cache."""
     if not (directory / "CURRENT").is_file():
         raise InvalidConfigError(
             "cannot read a metadata cache: the directory has none", path=directory
@@ -30,10 +30,10 @@ def require_cache(directory: Path) -> None:
 
 
 def copy_cache(source: Path, target: OrderedStore, scratch: Path) -> None:
-    """Fill `target`, which is empty, from the cache in the directory `source`.
+    """Copy the cache in the directory `source` to the empty `target`.
 
-    `scratch` is an empty directory for RocksDB's files. Raises InvalidConfigError if `source` has
-    no cache of this version, RetriableError if it cannot be read now.
+    `scratch` is an empty directory for RocksDB's files. Raises InvalidConfigError if `source`
+    contains no cache of this version, and RetriableError if it cannot be read now.
     """
     require_cache(source)
     with _secondary(source, scratch) as database:
@@ -49,7 +49,7 @@ def _secondary(source: Path, scratch: Path) -> Iterator[Rdict]:
     missing = {table.value for table in Table} - found
     if missing:
         raise InvalidConfigError(
-            "cannot read a metadata cache: it is of another version", missing=min(missing)
+            "cannot read a metadata cache: another version wrote it", missing=min(missing)
         )
     families = {name: Options(raw_mode=True) for name in found}
     with _errors():
@@ -67,7 +67,7 @@ def _secondary(source: Path, scratch: Path) -> Iterator[Rdict]:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Convert RocksDB's errors, which have no class of their own, to RetriableError."""
+    """Convert RocksDB's errors, which are plain exceptions, to RetriableError."""
     try:
         yield
     except TieredStorageError:

@@ -1,9 +1,9 @@
-"""RocksDB's options for the cache's tables: memory limits, filters and compaction.
+"""Chooses RocksDB's options for the cache's tables: memory limits, filters and compaction.
 
-While a topic is read from its beginning, the two large tables keep more files unmerged: with ten
-million segments, merging would take more time than all other work. Meanwhile, a merge may double
-the tables' disk usage. A search reads each unmerged file, so merging starts just before the first
-queries. Until it ends, each query takes several times as long.
+While a topic is read from its beginning, the two large tables keep more unmerged files, because
+merging ten million segments would take more time than all other work. A search reads each unmerged
+file, so the remaining merge starts just before the first queries. Until it ends, each query takes
+several times as long. A merge may temporarily double the tables' disk usage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rlmm.cache.ordered_store import Table
 _BLOOM_BITS_PER_KEY = 10
 _MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
 _UNMERGED_FILES = 4
-# The fold looks up in SEGMENT_OFFSETS whether a segment is new, so that table has fewer files.
+# The fold looks up each segment in SEGMENT_OFFSETS, so that table may have fewer unmerged files.
 _UNMERGED_FILES_MEANWHILE = {Table.SEGMENTS: 64, Table.SEGMENT_OFFSETS: 8}
 _SLOW_DOWN_FILES, _STOP_FILES = 128, 192
 _FIRST_LEVEL_BYTES = 256 * 1024 * 1024
@@ -34,7 +34,7 @@ _FIRST_LEVEL_BYTES_MEANWHILE = 4 * 1024 * 1024 * 1024  # a single level: each me
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RocksDbSettings:
-    """Limits of RocksDB's memory and open files."""
+    """Represents the limits of RocksDB's memory and open files."""
 
     block_cache_bytes: int = 128 * 1024 * 1024
     write_buffer_bytes: int = 64 * 1024 * 1024
@@ -56,20 +56,20 @@ def database_options(
 
 
 def table_options(table: Table, settings: RocksDbSettings, cache: Cache) -> Options:
-    """Return the options of one table, initially for few writes."""
+    """Return the initial options of one table, which suit few writes."""
     blocks = _block_options(cache)
-    # A fold mostly looks up segments that are new, or in one of many files: a filter saves the
-    # search.
+    # The fold looks up many segments that are new or are in only one of many files. A filter avoids
+    # searching the other files.
     blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
     options = _basic_options(settings, blocks)
-    if table is not Table.SEGMENTS:  # another table shows whether a segment is new
+    if table is not Table.SEGMENTS:  # SEGMENT_OFFSETS shows whether a segment is new
         options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM_RATIO)
         options.set_memtable_whole_key_filtering(True)
     return options
 
 
 def merge_options(*, bulk: bool) -> Mapping[Table, Mapping[str, str]]:
-    """Return the options to change before and after many writes, by RocksDB's names."""
+    """Return the changed options for many writes (`bulk`) or normal use, by RocksDB's names."""
     first_level_bytes = _FIRST_LEVEL_BYTES_MEANWHILE if bulk else _FIRST_LEVEL_BYTES
     return {
         table: {
@@ -84,7 +84,7 @@ def _block_options(cache: Cache) -> BlockBasedOptions:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
     blocks.set_cache_index_and_filter_blocks(True)
-    # Each file's whole index and filter take a megabyte: lookups would evict one another's blocks.
+    # A file's unpartitioned index and filter take 1 MB: lookups would evict one another's blocks.
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_partition_filters(True)
     blocks.set_pin_top_level_index_and_filter(True)
@@ -97,7 +97,7 @@ def _basic_options(settings: RocksDbSettings, blocks: BlockBasedOptions) -> Opti
     options.set_block_based_table_factory(blocks)
     options.set_write_buffer_size(settings.write_buffer_bytes // 4)
     options.set_max_write_buffer_number(2)
-    # A lookup outside the block cache decompresses only a block or two.
+    # Decompression costs little: a lookup that misses the block cache reads only one or two blocks.
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_zero_file_num_compaction_trigger(_UNMERGED_FILES)
     options.set_level_zero_slowdown_writes_trigger(_SLOW_DOWN_FILES)

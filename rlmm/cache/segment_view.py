@@ -1,7 +1,7 @@
-"""SegmentView: searches one partition's segments by (epoch, offset) and by offset range.
+"""Searches one partition's segments by epoch and offset, or by a range of offsets.
 
 Each result depends only on the set of segments; the bounds only limit the search. The view reads
-them after its snapshot. Bounds never become narrower, so they cover the whole snapshot.
+the bounds after it takes its snapshot. They never become narrower, so they cover the snapshot.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class EpochPart(NamedTuple):
-    """The part of a finished segment that one epoch wrote; `data` is the segment's entry as bytes.
+    """Represents one epoch's part of a finished segment; `data` is the segment's entry as bytes.
 
-    The order of the fields is the order of parts within an epoch.
+    The parts of an epoch are sorted by these fields, in this order.
     """
 
     start_offset: int
@@ -43,10 +43,10 @@ class EpochPart(NamedTuple):
 
 
 class SegmentView:
-    """The segments of one partition. For one thread; it ends with its reader of SEGMENTS."""
+    """Represents one partition's segments, until its reader closes. Not thread-safe."""
 
     def __init__(self, store: OrderedStore, reader: StoreReader, partition: bytes) -> None:
-        """`partition` is a partition subject; `reader` is a view of `store`."""
+        """Search `reader`, a view of SEGMENTS in `store`. `partition` is a partition subject."""
         self._store = store
         self._reader = reader
         self._partition = partition
@@ -54,10 +54,10 @@ class SegmentView:
         self._span = 0 if span is None else unpack_number(span)
 
     def find_finished(self, leader_epoch: int, offset: int) -> bytes | None:
-        """Return the record value of the segment that has `offset` as `leader_epoch` wrote it.
+        """Return the record value of the finished segment that contains `offset` in an epoch.
 
-        Of several segments, the one with the highest end in that epoch wins, then the one with the
-        highest start in that epoch, then the greatest id.
+        If several segments do, returns the segment with the highest end offset in that epoch. Ties
+        are broken by the highest start offset in that epoch, then by the greatest id.
         """
         if leader_epoch < 0 or offset < 0:
             return None
@@ -65,25 +65,25 @@ class SegmentView:
         for key, data in self._rows(self._covering(offset), offset + 1):
             part = finished_part(data, leader_epoch)
             if part is not None and part[0] <= offset < part[1]:
-                # Keys of parts with equal starts and ends may not be in the order of their ids.
+                # Compare ids too, because the keys of equal parts need not be in the order of ids.
                 found = (part[1], part[0], key[OFFSET_KEY_ID:], data)
                 best = found if best is None or found > best else best
         return None if best is None else entry_value(best[3])
 
     def find_transactional(self, leader_epoch: int, offset: int) -> SegmentEntry | None:
-        """Return the first finished segment with a transaction index from `offset` on.
+        """Return the first finished segment from `offset` that has a transaction index.
 
-        The result is the same as calling `find_finished` at the end of each found segment, but
-        needs only one pass over the segments.
+        The result is that of calling `find_finished` repeatedly, each time at the end offset of the
+        segment found before. But this needs only one pass over the segments.
         """
         if leader_epoch < 0 or offset < 0:
             return None
-        best: tuple[int, int, bytes, SegmentEntry] | None = None  # of those that have `offset`
+        best: tuple[int, int, bytes, SegmentEntry] | None = None  # of the parts with `offset`
         for part in self._of_epoch(leader_epoch, self._covering(offset), MAX_OFFSET + 1):
             if part.start_offset > offset:
                 if best is None or best[3].has_transaction_index:
                     break
-                # No earlier part reaches further, so the next lookup starts at this offset.
+                # No earlier part reaches further, so the search continues at the end of `best`.
                 offset, best = best[0], None
                 if part.start_offset > offset:
                     break
@@ -94,7 +94,7 @@ class SegmentView:
         return best[3] if best is not None and best[3].has_transaction_index else None
 
     def highest_end_offset(self, leader_epoch: int) -> int | None:
-        """Return the highest end offset of an epoch in its finished segments; None if none."""
+        """Return the end offset of an epoch in its finished segments; None if it has none."""
         begin, end = self._where_epoch_is(leader_epoch, 0, MAX_OFFSET + 1)
         begin_key, end_key = offset_key(self._partition, begin), offset_key(self._partition, end)
         highest: int | None = None
@@ -109,9 +109,10 @@ class SegmentView:
     def of_lineage(
         self, lineage: Lineage, from_offset: int
     ) -> Iterator[tuple[EpochPart, SegmentEntry]]:
-        """Yield finished segments with offsets ≥ `from_offset` in an epoch of the lineage.
+        """Yield the parts of finished segments that begin in the lineage, each with its segment.
 
-        They ascend by their start in that epoch; a segment appears once in each of its epochs.
+        Omits parts that end at or below `from_offset`. The parts ascend by start offset. A segment
+        appears once for each of its epochs.
         """
         for entry, own_end in _open_ended(lineage):
             if own_end <= from_offset:
@@ -128,7 +129,7 @@ class SegmentView:
             yield SegmentEntry.from_bytes(part.data)
 
     def lineage_size_bytes(self, lineage: Lineage) -> int:
-        """Return the bytes of the finished segments that begin in the lineage, each once."""
+        """Return the total size of the finished segments that begin in the lineage."""
         ranges = {entry.epoch: (entry.start_offset, end) for entry, end in _open_ended(lineage)}
         total_bytes = 0
         for entry in self.from_offset(0) if ranges else ():
@@ -143,8 +144,8 @@ class SegmentView:
     ) -> Iterator[SegmentEntry]:
         """Yield the segments that end above `from_offset`, ascending by base offset and id.
 
-        With `leader_epoch`, it yields only segments with records of that epoch. With `unfinished`,
-        it yields only unfinished segments; then the reader must include UNFINISHED_BY_OFFSET.
+        With `leader_epoch`, yields only segments with records of that epoch. With `unfinished`,
+        yields only unfinished segments; the reader must then include UNFINISHED_BY_OFFSET.
         """
         begin, end = self._covering(from_offset), MAX_OFFSET + 1
         epoch = b""
@@ -157,12 +158,12 @@ class SegmentView:
                 yield entry
 
     def entries(self, end: int = MAX_OFFSET + 1) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """Yield all segments with any record left and a base offset below `end`, with subjects."""
+        """Yield segments with a record left and a base offset below `end`, with their subjects."""
         for key, data in self._rows(0, end):
             yield offset_key_subject(key), SegmentEntry.from_bytes(data)
 
     def _of_epoch(self, leader_epoch: int, begin: int, end: int) -> Iterator[EpochPart]:
-        """Yield parts of finished segments with a base offset in [begin, end), in part order."""
+        """Yield an epoch's parts of segments with base offsets in [begin, end), in part order."""
         waiting: list[EpochPart] = []
         for key, data in self._rows(*self._where_epoch_is(leader_epoch, begin, end)):
             base_offset, segment_id = offset_key_parts(key)
@@ -188,11 +189,11 @@ class SegmentView:
                 yield key, data
 
     def _covering(self, offset: int) -> int:
-        """Return the lowest base offset that a segment reaching above `offset` can have."""
+        """Return the lowest possible base offset of a segment that ends above `offset`."""
         return max(0, offset - self._span + 1)
 
     def _where_epoch_is(self, leader_epoch: int, begin: int, end: int) -> tuple[int, int]:
-        """Return the range within [begin, end) that the epoch's base offsets may be in."""
+        """Return the part of [begin, end) that can contain the epoch's base offsets."""
         value = None
         if leader_epoch >= 0:
             value = self._store.get(Table.BOUNDS, epoch_key(self._partition, leader_epoch))
@@ -208,7 +209,7 @@ def _reach(found: tuple[int, int, bytes, object]) -> tuple[int, int, bytes]:
 
 
 def _open_ended(lineage: Lineage) -> Iterator[tuple[EpochEntry, int]]:
-    """Return each epoch with its end; the last epoch's end is above all offsets."""
+    """Return each epoch with its end offset, which for the last epoch is above all offsets."""
     end_offset = MAX_OFFSET + 1
     found = []
     for entry in reversed(lineage.entries):

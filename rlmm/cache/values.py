@@ -1,4 +1,4 @@
-"""Encodes the values of the cache's small tables, and converts entries to the SPI's values."""
+"""Encodes the values of the cache's small tables; converts segment entries to the SPI's types."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from rsm.segment.metadata_codec import (
 from rsm.segment.proto.chunk_table import decode_keys
 
 SCHEMA_VERSION = 13
-"""Increases with every change of a layout, or of the set of records that are folded.
+"""The version of the cache's layouts. A process rebuilds a cache of another version.
 
-A cache of another version is rebuilt.
+Increase it with each change of a layout or of the set of folded records.
 """
 
 _POSITION = Struct(">qiq")
@@ -36,7 +36,7 @@ _NEWER = Struct(">qiq")
 
 
 def identity_to_bytes(identity: TopicIdentity) -> bytes:
-    """Encode the topic that a cache was folded from, with the schema's version."""
+    """Encode the topic of a cache, with the schema version and the fold version."""
     return pb.CacheIdentity(
         schema_version=SCHEMA_VERSION,
         cluster_id=identity.cluster_id,
@@ -47,7 +47,7 @@ def identity_to_bytes(identity: TopicIdentity) -> bytes:
 
 
 def identity_from_bytes(value: bytes) -> TopicIdentity | None:
-    """Decode an identity; None if the cache has another schema or was folded by other rules."""
+    """Decode an identity; return None if it is damaged or of another schema or fold version."""
     try:
         message = pb.CacheIdentity.FromString(value)
     except DecodeError:
@@ -62,7 +62,7 @@ def identity_from_bytes(value: bytes) -> TopicIdentity | None:
 
 
 def position_to_bytes(position: ReadPosition) -> bytes:
-    """Encode how far a metadata partition was read."""
+    """Encode the position to which a metadata partition was read."""
     return _POSITION.pack(position.offset, position.leader_epoch, position.append_time_ms)
 
 
@@ -98,7 +98,7 @@ def _state_message(value: bytes) -> pb.PartitionState:
     try:
         return pb.PartitionState.FromString(value)
     except DecodeError as error:
-        raise CorruptError("the value has no valid partition state") from error
+        raise CorruptError("a cached partition state is invalid: it is not protobuf") from error
 
 
 def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:
@@ -107,38 +107,41 @@ def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:
 
 
 def deletion_from_bytes(value: bytes | None) -> RemotePartitionDeleteState | None:
-    """Decode the state of a deletion; None if it has not begun."""
+    """Decode the state of a partition's deletion; return None if the deletion has not begun."""
     return None if value is None else RemotePartitionDeleteState(value[0])
 
 
 def newer_record_to_bytes(needs_fold_version: int, record: TopicRecord) -> bytes:
-    """Encode the note of a record that the fold cannot read."""
+    """Encode the note of a record that cannot be folded.
+
+    `needs_fold_version` is 0 if newer rules cannot fold the record either.
+    """
     return _NEWER.pack(needs_fold_version, record.partition, record.offset)
 
 
 def newer_record_from_bytes(value: bytes) -> NewerRecord:
-    """Decode a note of `newer_record_to_bytes`."""
+    """Decode a note that `newer_record_to_bytes` encoded."""
     needs_fold_version, partition, offset = _NEWER.unpack(value)
     position = MetadataPosition(partition=partition, offset=offset)
     return NewerRecord(needs_fold_version=needs_fold_version, position=position)
 
 
 def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
-    """Return a segment's metadata. Raises CorruptError. The entry must have a state."""
+    """Return the metadata of an entry, which must have a state. Raises CorruptError."""
     return metadata_in(entry.value)
 
 
 def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
-    """Return the metadata in a segment record's value; `known` is its partition.
+    """Return the metadata in a segment record's value; `known` is the partition, if known.
 
-    Raises CorruptError. The result decodes on demand, because the fold has checked every value in
-    the cache.
+    Raises CorruptError. The result decodes its fields on demand without checks, because the fold
+    has checked each value in the cache.
     """
     return metadata_on_demand(parse_value(value).segment.metadata, known)
 
 
 class NamedObjects(NamedTuple):
-    """The names of a segment's objects, and the fields that determine those names."""
+    """Represents the names of a segment's objects, and fields that determine those names."""
 
     topic: str
     base_offset: int
@@ -146,7 +149,7 @@ class NamedObjects(NamedTuple):
 
 
 def objects_named(value: bytes) -> NamedObjects:
-    """Return the object names in a segment record's value, decoding nothing else.
+    """Return the object names in a segment record's value; decode little else.
 
     Raises CorruptError.
     """
@@ -159,10 +162,7 @@ def objects_named(value: bytes) -> NamedObjects:
 
 
 def segment_record(entry: SegmentEntry) -> SegmentRecord:
-    """Return a segment as the SPI represents it.
-
-    Raises CorruptError. The entry must have a state.
-    """
+    """Return the SPI's record of an entry, which must have a state. Raises CorruptError."""
     return SegmentRecord(
         metadata=segment_metadata(entry),
         copy_deadline_ms=entry.copy_deadline_ms,

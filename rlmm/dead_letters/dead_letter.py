@@ -1,11 +1,11 @@
-"""Dead letters: segments whose deletion keeps failing, as values and as records. Pure.
+"""Encodes and decodes dead letters about segments that could not be deleted. Pure.
 
-A dead letter contains all that a repair needs without the metadata topic: the segment, the objects
-that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. A reader must have
-read past that position before it concludes that the metadata no longer has the segment. The key is
-the segment's subject (rlmm/record_keys.py), so a later dead letter of the segment supersedes it. A
-dead letter of a segment with chunks has a version of its own, because an older reader would delete
-only the segment's other objects.
+A dead letter contains everything that a repair without the metadata topic needs: the segment, the
+objects that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. A reader must
+read past that position before it concludes that the metadata no longer contains the segment. The
+key is the segment's subject (rlmm/record_keys.py). So a later dead letter about the segment
+supersedes an earlier one. Dead letters about segments with chunks have a separate version, because
+older readers would delete only the segment's other objects.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from rsm.segment.metadata_codec import metadata_from_message, metadata_to_messag
 from rsm.segment.proto import segment_pb2 as segment_pb
 
 _FORMAT_VERSION = 1
-_CHUNKS_FORMAT_VERSION = 3  # 2 is that of orphans
+_CHUNKS_FORMAT_VERSION = 3  # version 2 is for orphans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A deletion that failed `attempts` times, `repair_attempts` of them after it was given up.
+    """Represents a deletion that failed `attempts` times, `repair_attempts` of them in repairs.
 
-    Times are wall clock. `delete_started` is the position of the accepted DELETE_SEGMENT_STARTED,
-    None if unknown. `metadata_topic_id` is the id of that position's topic, empty if unknown.
+    Times are wall-clock times. `delete_started` is the position of the accepted
+    DELETE_SEGMENT_STARTED; None if it is unknown. `metadata_topic_id` is the id of that position's
+    topic; empty if it is unknown.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -81,7 +82,7 @@ def end_of_deletion(
 ) -> EncodedRecord:
     """Return the record that moves a dead letter's segment to DELETE_SEGMENT_FINISHED.
 
-    `value` is the dead letter's encoded form; copying from it is faster for many dead letters.
+    `value` is the encoded dead letter. Copying the metadata from it is faster than encoding.
     """
     event = events_pb.MetadataEvent(event_id=event_id.bytes)
     metadata = event.segment.metadata
@@ -94,7 +95,7 @@ def end_of_deletion(
 
 
 def topic_configs(replication_factor: int) -> Mapping[str, str]:
-    """Return the configs that a dead-letter topic is created with; its records never expire."""
+    """Return the configs for creating a dead-letter topic, whose records never expire."""
     return {
         "cleanup.policy": "delete",
         "min.insync.replicas": str(min(2, replication_factor)),
@@ -104,14 +105,18 @@ def topic_configs(replication_factor: int) -> Mapping[str, str]:
 
 
 def decode(value: bytes) -> DeadLetter:
-    """Decode a dead letter. Raises CorruptError, or UnsupportedError for one of a newer version."""
+    """Decode a dead letter about a segment.
+
+    Raises CorruptError if `value` is invalid. Raises UnsupportedError if the dead letter has a
+    newer version or is about an orphan.
+    """
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
         raise CorruptError("the record is not a dead letter", length_bytes=len(value)) from error
     if message.HasField("orphan") or message.min_fold_version > _CHUNKS_FORMAT_VERSION:
         raise UnsupportedError(
-            "the dead letter has a newer version, or is about an orphan",
+            "cannot decode the dead letter: it has a newer version or is about an orphan",
             needs=message.min_fold_version,
         )
     known = message.HasField("metadata_partition") and message.HasField("metadata_offset")

@@ -1,8 +1,11 @@
-"""Dead letters about orphans, objects in the store that no record names. Pure.
+"""Encodes and decodes dead letters about orphans: objects in the store that no record names. Pure.
 
-They share the dead-letter topic with failed deletions, but have their own version, so that a reader
-without that version ignores them. A dead letter is no proof. It names an object that was seen
-twice, and how far the metadata was read in between. A repair must check all of that again.
+They share the dead-letter topic with failed deletions, but have a separate version, so that older
+readers ignore them.
+
+**Data loss:** a dead letter does not prove that its object is an orphan. A repair that trusts it
+can delete the object of a segment. The dead letter names an object that was seen twice, and the
+position to which the metadata was read in between. A repair must check both again.
 """
 
 from __future__ import annotations
@@ -19,15 +22,15 @@ from rsm.segment.errors import CorruptError, UnsupportedError
 
 _FORMAT_VERSION = 2
 KEY_PREFIX = b"orphan:"
-"""The prefix of the key of every record about an orphan."""
+"""The prefix of the keys of all records about orphans."""
 
 
 class OrphanTreatment(Enum):
-    """How a repair treats the object; the value is the treatment's name on command lines."""
+    """Lists how a repair treats an orphan; each value is a treatment's name on command lines."""
 
     DELETE = "delete"
     QUARANTINE = "quarantine"
-    """The object moves to the quarantine, which no reader reads."""
+    """Moves the object to the quarantine, from which no segment is read."""
 
 
 _TREATMENTS = {
@@ -39,11 +42,12 @@ _BY_NUMBER = {number: treatment for treatment, number in _TREATMENTS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanDeadLetter:
-    """An object as the store listed it; `last_modified_ms` is by the store's clock.
+    """Represents an object that the store listed twice, at `first_seen_ms` and `last_seen_ms`.
 
-    The other times are wall clock: the two sightings, and the last attempt (0 if none). `read_to`
-    is the next offset of the metadata partition that would name the object. `metadata_topic_id` is
-    the id of that topic.
+    `last_modified_ms` is a time of the store's clock; the other times are wall-clock times.
+    `last_attempt_ms` is 0 if no repair was attempted. A record that names the object would be in
+    the metadata partition of `read_to`, which was read to that offset (exclusive).
+    `metadata_topic_id` is the id of that partition's topic.
     """
 
     object_key: str
@@ -60,7 +64,7 @@ class OrphanDeadLetter:
 
 
 def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
-    """Encode a dead letter as a record; a later one about the same object supersedes it."""
+    """Encode a dead letter as a record, which supersedes earlier ones about the same object."""
     message = pb.DeadLetter(
         min_fold_version=_FORMAT_VERSION,
         object_keys=[dead_letter.object_key],
@@ -84,9 +88,10 @@ def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
 
 
 def decode(value: bytes) -> OrphanDeadLetter:
-    """Decode a dead letter.
+    """Decode a dead letter about an orphan.
 
-    Raises CorruptError, or UnsupportedError for another kind or newer version.
+    Raises CorruptError if `value` is invalid. Raises UnsupportedError if the dead letter has a
+    newer version or another kind.
     """
     try:
         message = pb.DeadLetter.FromString(value)
@@ -96,7 +101,7 @@ def decode(value: bytes) -> OrphanDeadLetter:
         ) from error
     if message.min_fold_version > _FORMAT_VERSION:
         raise UnsupportedError(
-            "the dead letter has a newer version", needs=message.min_fold_version
+            "cannot decode the dead letter: it has a newer version", needs=message.min_fold_version
         )
     treatment = _BY_NUMBER.get(message.orphan.treatment)
     if not message.HasField("orphan") or treatment is None:

@@ -1,10 +1,10 @@
-"""A report that a stored object is missing or corrupt. Pure.
+"""Defines the report that a stored object is missing or corrupt. Pure.
 
-Gateways, managers, `rlm read` and `rlm topic resolve` write these records, unfenced. So a record is
-a report and never proof: it blocks trims, and it makes the leader's manager check the object. Only
-that manager's own check leads to another copy or to a deletion. The last record of one (segment,
-object, kind) wins, and its tombstone clears the anomaly. An operator who accepts the loss of an
-object writes a record of the kind LOSS_ACCEPTED.
+Gateways, managers, `rlm read` and `rlm topic resolve` write these records, without fencing. So a
+record proves nothing: it blocks trims, and it makes the leader's manager check the object. Only
+that manager's own check can lead to another copy or to a deletion. The last record of a segment,
+object and kind wins, and its tombstone clears the anomaly. When an operator accepts the loss of an
+object, `rlm topic resolve` writes a record of the kind LOSS_ACCEPTED.
 """
 
 from __future__ import annotations
@@ -45,29 +45,29 @@ limit.
 FOLDED_ANOMALIES_MAX_COUNT = 4 * ANOMALIES_MAX_COUNT
 """The maximum number of anomalies that a fold keeps for one partition.
 
-Accepted losses count separately. Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and
-concurrent writers exceed it by a few. So only a writer that ignores that limit reaches the limit of
-the fold.
+Accepted losses count separately. Writers stop at ANOMALIES_MAX_COUNT; concurrent writers can
+exceed it slightly. So only a writer that ignores that limit reaches the limit of the fold.
 """
 
 
 class NoAnomalyRoomError(RetriableError):
-    """The partition has its maximum of recorded anomalies; other partitions are unaffected."""
+    """Represents a refused write: the partition has the maximum number of anomalies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyReported(Event):
-    """A segment's object is missing, corrupt or given up; the last record of an id wins."""
+    """Represents an object of a segment that is missing, corrupt or given up."""
 
     topic_id_partition: TopicIdPartition
     anomaly: Anomaly
 
 
 class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
-    """Anomalies, up to a limit; each one replaces the previous record of its id.
+    """Defines the family of anomalies: each record replaces the previous record of its id.
 
-    Compaction affects which anomalies are kept beyond the limit. That is harmless: no other rule
-    reads anomalies, the owner checks the objects itself, and an unrecorded fault is found again.
+    Above the limit of the fold, compaction affects which anomalies are kept. This is harmless: no
+    other rule reads anomalies, the owner checks the objects itself, and readers find an unrecorded
+    fault again.
     """
 
     event_type = AnomalyReported
@@ -116,12 +116,12 @@ class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
         return super().fold_tombstone(state, key)
 
     def require_room(self, event: AnomalyReported, state_of: StateOf, broker_time_ms: int) -> None:
-        """Raise NoAnomalyRoomError if the partition has too many; an update always has room."""
+        """Raise NoAnomalyRoomError if the partition has the maximum number of other anomalies."""
         partition, anomaly = event.topic_id_partition, event.anomaly
         others = _without(state_of(partition).anomalies, anomaly.id)
         if _count_alike(others, anomaly.kind) >= ANOMALIES_MAX_COUNT:
             raise NoAnomalyRoomError(
-                "cannot record another anomaly: the partition has the maximum number",
+                "cannot record another anomaly: the partition has the maximum number of anomalies",
                 partition=partition,
                 limit=ANOMALIES_MAX_COUNT,
             )
@@ -130,10 +130,10 @@ class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
 def clear_anomaly(
     metadata: RecordRemover, topic_id_partition: TopicIdPartition, anomaly_id: UUID
 ) -> None:
-    """End an anomaly; call this only after a read or a check of the object has succeeded.
+    """Write the tombstone of an anomaly; do not wait until it is applied.
 
-    Any process may call this. Does nothing if the anomaly is unknown. Does not wait until the
-    tombstone is applied.
+    Any process may call this, but only after a successful read or check of the object. Has no
+    effect if the anomaly is unknown.
     """
     subject = partition_subject(topic_id_partition)
     metadata.remove_record(
@@ -142,7 +142,8 @@ def clear_anomaly(
 
 
 def _index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:
-    """Return the index for an id in `anomalies`, which are sorted by id; computes few hashes."""
+    """Return the index at which an id is, or belongs, in `anomalies`, which are sorted by id."""
+    # A binary search: each id that it compares costs a hash.
     return bisect_left(anomalies, anomaly_id, key=lambda each: each.id)
 
 

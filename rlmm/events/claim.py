@@ -1,4 +1,4 @@
-"""A leader's claim of a partition. Pure."""
+"""Defines the event of a leader's claim of a partition. Pure."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from rsm.segment.metadata_codec import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipClaimed(Event):
-    """A leader claimed a partition; contains the whole lineage.
+    """Represents a leader's claim of a partition, with the whole lineage.
 
-    Tombstoned only after the partition's deletion has finished.
+    The fold accepts its tombstone only after the partition's deletion has finished.
     """
 
     topic_id_partition: TopicIdPartition
@@ -40,7 +40,7 @@ class LeadershipClaimed(Event):
 
 
 class ClaimFamily(PartitionFamily[LeadershipClaimed, pb.LeadershipClaimed]):
-    """Claims: the last claim of the highest epoch owns the partition."""
+    """Defines the family of claims: the last claim of the highest epoch owns the partition."""
 
     event_type = LeadershipClaimed
     kind = RecordKind.CLAIM

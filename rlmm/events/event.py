@@ -1,4 +1,4 @@
-"""What all events of the metadata topic have. Pure."""
+"""Defines what all events of the metadata topic have in common. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from rsm.segment.errors import CorruptError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The value of one record of the metadata topic. Each record has its own `event_id`."""
+    """Represents the value of one record of the metadata topic; `event_id` is unique."""
 
     event_id: UUID
 
 
 def parse_value(value: bytes) -> pb.MetadataEvent:
-    """Parse a record's value as a message, without checking its content. Raises CorruptError."""
+    """Parse a record's value as a message; do not check the content. Raises CorruptError."""
     try:
         return pb.MetadataEvent.FromString(value)
     except DecodeError as error:
-        raise CorruptError("the record is not a metadata event", length_bytes=len(value)) from error
+        raise CorruptError(
+            "cannot read a metadata record: the value is not a MetadataEvent",
+            length_bytes=len(value),
+        ) from error

@@ -1,16 +1,15 @@
-"""The family of an event: all that `rlm` knows of this event. Pure.
+"""Defines the family of an event: the code for one kind of event. Pure.
 
-One module per family has the event's value, its protobuf message, its key, its fold rule, what it
-supersedes, how the cache keeps it, and what reads it. The registry (rlmm/events/registry.py) lists
-the families; the codec, the fold, the cache, the tombstones and the consumer ask it instead of
-naming events. rlmm/fold.py lists the rules.
+The module of a family defines the event's value, protobuf message, key and fold rule. It also
+defines the superseded records, the cached form, and the functions that read it. Other
+modules find families in the registry (rlmm/events/registry.py) instead of naming events.
+rlmm/fold.py lists the rules.
 
-Each event has its own id. Where acceptance depends on order, such as for segments, claims, trims
-and requests, a record's key ends with that id. So no record replaces another, and compaction cannot
-remove an accepted record in favor of a refused one. The owner writes tombstones for what is
-superseded. Families that reuse their keys, such as policies, registrations and read leases, have
-one key per topic id, process or lease. The last record of a key wins, and compaction removes the
-others.
+Each event has a unique id. If acceptance depends on order, as for segments, claims, trims and
+requests, a record's key ends with that id. So no record replaces another, and compaction cannot
+remove an accepted record in favor of a refused one. The owner writes tombstones for superseded
+records. Families that reuse keys, such as policies, registrations and read leases, have one key for
+each topic id, process or lease. The last record of a key wins, and compaction removes the others.
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ StateOf = Callable[[TopicIdPartition], PartitionState]
 
 
 class AnyEvent(Protocol):
-    """An event of any family."""
+    """Represents an event of any family."""
 
     @property
     def event_id(self) -> UUID: ...
 
 
 class PartitionEvent(AnyEvent, Protocol):
-    """An event about one partition as a whole."""
+    """Represents an event about one partition as a whole."""
 
     @property
     def topic_id_partition(self) -> TopicIdPartition: ...
 
 
 class OwnerEvent(PartitionEvent, Protocol):
-    """A decision of a partition's owner."""
+    """Represents a decision of a partition's owner."""
 
     @property
     def writer(self) -> Writer: ...
@@ -75,9 +74,10 @@ V = TypeVar("V")
 
 
 class EventFamily(ABC, Generic[E, M, S]):
-    """The rules of the event E, which the message M encodes. Stateless.
+    """Represents the rules of the event E, which the message M encodes. Stateless.
 
-    The fold reads S of a record: the event, or less where building the event takes too long.
+    S is the part of a record that the fold reads: the event, or only some of its fields if building
+    the whole event would take too long.
     """
 
     event_type: ClassVar[type[Event]]
@@ -86,13 +86,13 @@ class EventFamily(ABC, Generic[E, M, S]):
     """The event's field in MetadataEvent (rlmm/proto/events.proto)."""
 
     min_fold_version: ClassVar[int] = 1
-    """The oldest fold rules that know such an event; older ones skip its records."""
+    """The oldest version of the fold rules that knows the event; older ones skip its records."""
 
     reuses_keys: ClassVar[bool] = False
-    """Whether a later record may have the same key, and then replaces the earlier one."""
+    """Whether a later record may have the same key, and so replace the earlier one."""
 
     def needed_fold_version(self, message: M) -> int:
-        """Return the oldest fold rules that know all of this event."""
+        """Return the oldest version of the fold rules that knows all fields of this event."""
         return self.min_fold_version
 
     @abstractmethod
@@ -103,7 +103,8 @@ class EventFamily(ABC, Generic[E, M, S]):
     def from_message(self, event_id: UUID, message: M) -> E:
         """Decode an event.
 
-        Raises CorruptError, or UnsupportedError for a value of a newer version.
+        Raises CorruptError if a value is invalid, UnsupportedError if only a newer version knows
+        it.
         """
 
     @abstractmethod
@@ -120,9 +121,9 @@ class EventFamily(ABC, Generic[E, M, S]):
         return message.SerializeToString()
 
     def from_value(self, key: RecordKey, message: pb.MetadataEvent) -> E:
-        """Decode a record's value, which has an event of this family.
+        """Decode a record's value that contains an event of this family.
 
-        Raises the errors of `from_message`.
+        Raises the errors of `from_message`, and CorruptError if the key does not match.
         """
         event_id = id_from_bytes(message.event_id)
         event = self.from_message(event_id, getattr(message, self.field))
@@ -132,19 +133,19 @@ class EventFamily(ABC, Generic[E, M, S]):
 
     @abstractmethod
     def partition_of(self, event: E) -> TopicIdPartition | None:
-        """Return the partition that an event is about; None if its record is the cluster's."""
+        """Return the partition that an event is about; None if it is about no single partition."""
 
     @abstractmethod
     def topic_of(self, event: E) -> str | None:
-        """Return the name of an event's user topic; None if it has none."""
+        """Return the name of an event's user topic; None if the event has no topic."""
 
     @abstractmethod
     def fold(self, state: FoldState, parsed: S, record: TopicRecord) -> Refusal | None:
-        """Apply a record to the state; return the reason for a refusal, None if accepted."""
+        """Apply a record to the state; return the reason for a refusal, None if it is accepted."""
 
     @abstractmethod
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        """Apply the removal of a record; return the reason for a refusal, None if accepted."""
+        """Apply a record's removal; return the reason for a refusal, None if it is accepted."""
 
     def require_room(self, event: E, state_of: StateOf, broker_time_ms: int) -> None:
         """Raise RetriableError if the partition has the maximum number of these records."""
@@ -159,9 +160,9 @@ class EventFamily(ABC, Generic[E, M, S]):
 
 
 class PartitionFamily(EventFamily[P, M, P]):
-    """An event that changes a partition's state; any process may write it.
+    """Represents the family of an event about a partition; any process may write the event.
 
-    The state keeps the key of each record, also of a refused one, so that the record can be
+    The state keeps the key of each record, even of a refused one, so that the record can be
     removed.
     """
 
@@ -169,7 +170,7 @@ class PartitionFamily(EventFamily[P, M, P]):
     def rule(
         self, before: PartitionState, event: P, record: TopicRecord
     ) -> PartitionState | Refusal:
-        """Return the partition's next state, or why the event is refused."""
+        """Return the partition's next state, or the reason for a refusal."""
 
     def save(self, state: PartitionState, message: cache.PartitionState) -> None:
         """Write to the cache's message the part of a partition's state that these events change.
@@ -184,7 +185,7 @@ class PartitionFamily(EventFamily[P, M, P]):
         """
 
     def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
-        """Return the ids of records that have no effect any more, for their tombstones."""
+        """Return the ids of expired records, which no longer have an effect and can be removed."""
         return ()
 
     def keys_ending_with(
@@ -230,7 +231,10 @@ class PartitionFamily(EventFamily[P, M, P]):
 
 
 class OwnerFamily(PartitionFamily[W, M]):
-    """A decision that only the partition's owner may write. A deleted partition has no owner."""
+    """Represents the family of a decision that only a partition's owner may write.
+
+    A deleted partition has no owner.
+    """
 
     def writer_refusal(self, state: FoldState, subject: bytes, event: W) -> Refusal | None:
         is_owner = state.partition_state(subject).owner == event.writer
@@ -238,22 +242,23 @@ class OwnerFamily(PartitionFamily[W, M]):
 
 
 class ClusterFamily(EventFamily[C, M, C], Generic[C, M, V]):
-    """An event about a topic id, a process or the cluster; any process may write it.
+    """Represents the family of an event about a topic id, a process or the cluster.
 
-    The state keeps the last record of each key as a row, from which V is read (ClusterRows).
+    Any process may write the event. The state keeps the last record of each key as a row, which
+    decodes to V (ClusterRows).
     """
 
     reuses_keys = True
 
     row_prefix: ClassVar[bytes]
-    """What the keys of the rows begin with; the subject follows. No other prefix begins with it."""
+    """The prefix of the rows' keys, before the subject. No other prefix begins with it."""
 
     has_row_time: ClassVar[bool] = False
-    """Whether a row begins with the time of its record."""
+    """Whether a row begins with the LogAppendTime of its record."""
 
     @abstractmethod
     def value_of(self, event: C, append_time_ms: int) -> V:
-        """Return what a row's readers get; the time is 0 if the row has none."""
+        """Return the value for a row's readers; `append_time_ms` is 0 if the row has no time."""
 
     def from_row(self, subject: bytes, row: bytes) -> V:
         """Decode the value of a row. Raises CorruptError."""
@@ -263,7 +268,10 @@ class ClusterFamily(EventFamily[C, M, C], Generic[C, M, V]):
             row = row[_TIME.size :]
         message = parse_value(row)
         if message.WhichOneof("event") != self.field:
-            raise CorruptError("a row of the cache has another event", kind=self.kind.name)
+            raise CorruptError(
+                "cannot read a row of the cache: it contains an event of another family",
+                kind=self.kind.name,
+            )
         event = self.from_value(RecordKey(kind=self.kind, subject=subject), message)
         return self.value_of(event, append_time_ms)
 
@@ -286,7 +294,7 @@ class ClusterFamily(EventFamily[C, M, C], Generic[C, M, V]):
 
 
 def checked_offset(offset: int) -> int:
-    """Return an offset of a message. Raises CorruptError if it is negative."""
+    """Return the offset. Raises CorruptError if it is negative."""
     if offset < 0:
-        raise CorruptError("an offset is negative", offset=offset)
+        raise CorruptError("cannot read a metadata record: an offset is negative", offset=offset)
     return offset

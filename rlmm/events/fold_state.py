@@ -1,4 +1,4 @@
-"""The state that a fold reads and writes, and the reasons for refusals. Pure."""
+"""Defines the state that a fold reads and changes, and the reasons for refusals. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlmm.state.segment_entry import SegmentEntry
 
 
 class Refusal(Enum):
-    """Why a record was refused; the value is the reason's name in metrics and logs."""
+    """Represents the reason for a refused record; the value is its name in metrics and logs."""
 
     STALE_EPOCH = "stale_epoch"
     NOT_OWNER = "not_owner"
@@ -29,37 +29,41 @@ class Refusal(Enum):
 
 
 class FoldState(Protocol):
-    """The known state, to which a fold writes its changes. rlmm/record_keys.py defines subjects."""
+    """Represents the known state, which a fold changes. rlmm/record_keys.py defines subjects."""
 
     def segment_entry(self, subject: bytes) -> SegmentEntry | None:
-        """Return one segment, None if no record of it is known."""
+        """Return a segment's entry; None if no record of the segment is known."""
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
         """Replace a segment's entry; None removes it."""
 
     def partition_state(self, subject: bytes) -> PartitionState:
-        """Return one partition's state, empty if nothing is known."""
+        """Return a partition's state; it is empty if nothing is known."""
 
     def put_partition(self, subject: bytes, state: PartitionState) -> None:
         """Replace a partition's state, except for its deletion."""
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
-        """Return the state of deleting a partition, None if no deletion is marked."""
+        """Return the state of a partition's deletion; None if no deletion is marked."""
 
     def put_partition_deletion(self, subject: bytes, deletion: RemotePartitionDeleteState) -> None:
-        """Replace the state of deleting a partition."""
+        """Replace the state of a partition's deletion."""
 
     def put_record_key(self, key: RecordKey, offset: int | None, content: bytes = b"") -> None:
-        """Set the offset of a record that changes a partition's state; None removes it.
+        """Set the offset of a partition's record with this key; None removes the key.
 
-        `content` is kept with it, for records that the state of the partition does not contain.
+        `content` is stored with the offset, for records that the partition's state does not
+        contain.
         """
 
     def put_cluster_row(self, key: bytes, row: bytes | None) -> None:
-        """Replace what is kept of a topic id, a process or the cluster; None removes it."""
+        """Replace the row of a topic id, a process or the cluster; None removes it."""
 
     def put_unread_record(self, record: TopicRecord, needs_fold_version: int) -> None:
-        """Note a record that only newer rules can fold; `needs_fold_version` 0: no rules can."""
+        """Note a record that this version cannot fold.
+
+        `needs_fold_version` is the newer version that the record names, or 0 if it names none.
+        """
 
     def remove_unread_record(self, key: bytes) -> None:
-        """Remove the note of a record that has been removed or replaced."""
+        """Remove the note of a record that was removed or replaced."""

@@ -1,4 +1,4 @@
-"""The owner's record of a partition's gaps. Pure."""
+"""Defines the event with which the owner records a partition's gaps. Pure."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapsRecorded(Event):
-    """All known gaps of a partition above its log start, ascending, without overlaps.
+    """Represents all known gaps of a partition above its log start, ascending, without overlaps.
 
-    The owner publishes the event before an action of `rlm` makes a gap; the newest record wins.
+    If an action of `rlm` makes a gap, the owner publishes the event first. The last record wins.
     """
 
     topic_id_partition: TopicIdPartition
@@ -44,11 +44,11 @@ class GapsRecorded(Event):
 
     def __post_init__(self) -> None:
         if any(a.offsets.end_offset > b.offsets.start_offset for a, b in pairwise(self.gaps)):
-            raise ValueError(f"gaps overlap, or do not ascend: {self.gaps}")
+            raise ValueError(f"gaps must ascend without overlaps: {self.gaps}")
 
 
 class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
-    """Gaps; each record replaces the gaps of the previous record."""
+    """Defines the family of gaps; each record replaces the gaps of the previous record."""
 
     event_type = GapsRecorded
     kind = RecordKind.GAPS
@@ -100,10 +100,10 @@ def _gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
 
 
 def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
-    """Encode a gap, with ACCEPTED_LOSS as a separate field that version 0.1.0 ignores.
+    """Encode a gap; encode ACCEPTED_LOSS as EXTERNAL_START with a separate field.
 
-    Version 0.1.0 cannot read a third reason. Its gateways skip the gap; its managers keep the
-    field.
+    Version 0.1.0 cannot read a third reason. Its gateways ignore the field, and its managers keep
+    it.
     """
     is_accepted_loss = gap.reason is GapReason.ACCEPTED_LOSS
     message = pb.RecordedGap(

@@ -1,4 +1,4 @@
-"""The owner's trim of the local log. Pure."""
+"""Defines the event of the owner's trim of the local log. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rsm.segment.metadata_codec import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLogTrimmed(Event):
-    """The leader is about to trim the local log up to `offset`; published before the trim."""
+    """Represents a trim of the local log up to `offset`; published before the trim."""
 
     topic_id_partition: TopicIdPartition
     writer: Writer
@@ -40,7 +40,7 @@ class LocalLogTrimmed(Event):
 
 
 class LocalTrimFamily(OwnerFamily[LocalLogTrimmed, pb.LocalLogTrimmed]):
-    """Trims; refused if another known trim covers them."""
+    """Defines the family of trims; refuses one that another known trim covers."""
 
     event_type = LocalLogTrimmed
     kind = RecordKind.TRIM

@@ -1,4 +1,4 @@
-"""The log start of a partition: the owner's decisions, and clients' requests. Pure."""
+"""Defines the events of a partition's log start: owners' decisions, clients' requests. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIRST_EPOCH = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStartAdvanced(Event):
-    """Nothing below `offset` is readable; published before anything is deleted."""
+    """Represents a new log start; the owner publishes it before it deletes anything below."""
 
     topic_id_partition: TopicIdPartition
     writer: Writer
@@ -40,12 +40,13 @@ class LogStartAdvanced(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStartRequested(Event):
-    """A client has deleted the records below `offset`, and the broker has accepted that.
+    """Represents a client's deletion of the records below `offset`, which a broker accepted.
 
-    Any process may write it, unfenced: requests form a maximum, never above the high watermark. The
-    leader's manager makes `offset` the log start. `leader_epoch` is the epoch of the broker that
-    accepted it, or -1 for the owner's epoch when it is folded. If a later epoch begins below
-    `offset`, the log start moves only to the beginning of that epoch.
+    Any process may write it, without fencing: the highest request counts, and brokers accept none
+    above the high watermark. The leader's manager makes `offset` the log start. `leader_epoch` is
+    the epoch of the broker that accepted the request; -1 means the epoch of the owner when the
+    record is folded. If a later epoch begins below `offset`, the log start moves only to the
+    beginning of that epoch.
     """
 
     topic_id_partition: TopicIdPartition
@@ -54,7 +55,7 @@ class LogStartRequested(Event):
 
 
 class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
-    """Log starts; refused if another known log start covers them."""
+    """Defines the family of log starts; refuses one that another known log start covers."""
 
     event_type = LogStartAdvanced
     kind = RecordKind.LOG_START
@@ -103,7 +104,7 @@ class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
 
 
 class LogStartRequestFamily(PartitionFamily[LogStartRequested, pb.LogStartRequested]):
-    """Requests of a log start; refused if a known log start or request covers them."""
+    """Defines the family of requests; refuses one that a log start or another request covers."""
 
     event_type = LogStartRequested
     kind = RecordKind.LOG_START_REQUEST
@@ -149,7 +150,7 @@ def starts_to_messages(starts: Iterable[LogStart]) -> list[cache.LogStart]:
 
 
 def starts_of(messages: Iterable[cache.LogStart]) -> tuple[LogStart, ...]:
-    """Decode log starts of the cache."""
+    """Decode log starts from the cache."""
     return tuple(LogStart(each.offset, each.leader_epoch) for each in messages)
 
 

@@ -1,4 +1,4 @@
-"""An operator's acceptance of what a partition lost. Pure."""
+"""Defines the event with which an operator accepts a partition's losses. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rsm.segment.metadata_codec import partition_from_message, partition_to_mess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossAccepted(Event):
-    """An operator accepts what a partition lost, so that its manager can continue.
+    """Represents an operator's acceptance of losses, so that the manager can continue.
 
     The acceptance covers the records of leader epochs up to `leader_epoch` that an election cut off
-    (-1: none). It also accepts `local_start_offset` as the local start although `rlm` did not move
-    it. Any process may write it, unfenced: both values are maxima. Not tombstoned while the
-    partition exists.
+    (-1: no records). It also accepts `local_start_offset` as the local start although `rlm` did not
+    move it. Any process may write the event, without fencing: the highest value of each field
+    counts. No process removes it while the partition exists.
     """
 
     topic_id_partition: TopicIdPartition
@@ -35,7 +35,7 @@ class LossAccepted(Event):
 
 
 class AcceptedLossFamily(PartitionFamily[LossAccepted, pb.LossAccepted]):
-    """Accepted losses: the two values are separate maxima, so order does not matter."""
+    """Defines the family of accepted losses; the highest value of each field counts."""
 
     event_type = LossAccepted
     kind = RecordKind.LOSS_ACCEPTED
@@ -52,7 +52,7 @@ class AcceptedLossFamily(PartitionFamily[LossAccepted, pb.LossAccepted]):
     def from_message(self, event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
         if message.leader_epoch < -1 or message.local_start_offset < 0:
             raise CorruptError(
-                "cannot read an accepted loss: its epoch or offset is below the minimum",
+                "cannot read an accepted loss: its epoch is below -1, or its offset is negative",
                 epoch=message.leader_epoch,
                 offset=message.local_start_offset,
             )

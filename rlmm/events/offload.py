@@ -1,4 +1,4 @@
-"""A request to copy a partition's rolled segments now. Pure."""
+"""Defines the request to copy a partition's rolled segments now. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rsm.segment.metadata_codec import partition_from_message, partition_to_mess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRequested(Event):
-    """A request to copy all rolled segments below `offset` now, regardless of any copy lag.
+    """Represents a request to copy all rolled segments below `offset`, regardless of copy lags.
 
-    Any process may write it, unfenced: requests form a maximum.
+    Any process may write it, without fencing: the highest request counts.
     """
 
     topic_id_partition: TopicIdPartition
@@ -30,7 +30,7 @@ class OffloadRequested(Event):
 
 
 class OffloadRequestFamily(PartitionFamily[OffloadRequested, pb.OffloadRequested]):
-    """Offload requests; refused if their offset is below the offset requested before."""
+    """Defines the family of offload requests; refuses one below an earlier request."""
 
     event_type = OffloadRequested
     kind = RecordKind.OFFLOAD_REQUEST

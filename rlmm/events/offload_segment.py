@@ -1,4 +1,4 @@
-"""The account of an offload segment (PIP-76): one record for each status. Pure."""
+"""Defines the account of an offload segment (PIP-76): one record for each status. Pure."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from rsm.segment.metadata_codec import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadSegmentChanged(Event):
-    """An offload segment has reached a status.
+    """Represents an offload segment that has reached a status.
 
-    Any process may write it, as with the events of a copy: it does not decide what is stored.
+    Any process may write it, because it does not decide what is stored.
     """
 
     topic_id_partition: TopicIdPartition
@@ -48,10 +48,11 @@ class OffloadSegmentChanged(Event):
 
 
 class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegmentChanged]):
-    """Offload segments. The record with the furthest status of a segment counts.
+    """Defines the family of offload segments; the furthest status of a segment counts.
 
-    Each status of a segment has a key of its own, and its last record wins. So a late record of an
-    earlier status changes nothing, in the compacted topic too. Earlier versions skip the records.
+    Each status of a segment has a separate key, whose last record wins. So a late record of an
+    earlier status changes nothing, even in the compacted topic. Versions that do not know this
+    event skip its records.
     """
 
     event_type = OffloadSegmentChanged
@@ -93,13 +94,13 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
     def rule(
         self, before: PartitionState, event: OffloadSegmentChanged, record: TopicRecord
     ) -> PartitionState | Refusal:
-        """Change nothing: a partition can have too many offload segments for its state."""
+        """Leave the state unchanged: a partition can have too many offload segments for it."""
         return before
 
     def fold(
         self, state: FoldState, parsed: OffloadSegmentChanged, record: TopicRecord
     ) -> Refusal | None:
-        """Keep the record with its key, unless it is refused."""
+        """Store the record's content with its key, unless the record is refused."""
         refusal = super().fold(state, parsed, record)
         if refusal is None:
             content = self.to_message(parsed).SerializeToString()
@@ -107,7 +108,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
         return refusal
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        """Forget the record; readers of the partition see a change."""
+        """Remove the record, and mark the partition as changed."""
         state.put_partition(key.subject, state.partition_state(key.subject))
         return super().fold_tombstone(state, key)
 
@@ -116,7 +117,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
         try:
             return _segment_of(pb.OffloadSegmentChanged.FromString(content))
         except DecodeError as error:
-            raise CorruptError("the value has no valid offload segment") from error
+            raise CorruptError("cannot read an offload segment: its message is invalid") from error
 
     def keys_ending_with(
         self, segment_id: RemoteLogSegmentId, records: KnownRecords
@@ -145,15 +146,15 @@ def offload_segments(
 ) -> tuple[OffloadSegmentRecord, ...]:
     """Return the account of a partition's offload segments (PIP-76), by ascending begin.
 
-    It has the segments that are assigned or failed, and those whose objects exist. Use it only for
-    display, and to select streamed segments for an operator. Base all decisions on the records of
-    the stored segments.
+    The account covers assigned and failed segments, and offloaded ones until their objects are
+    deleted. Use it only for display, and to select streamed segments for an operator. Base all
+    decisions on the records of the stored segments.
     """
     return _furthest(metadata.kept_values(OFFLOAD_SEGMENTS, topic_id_partition))
 
 
 def _furthest(records: Iterable[OffloadSegmentRecord]) -> tuple[OffloadSegmentRecord, ...]:
-    """Join each segment's records: status, end and time are those of the furthest."""
+    """Combine the records of each segment: the furthest gives status, end and end time."""
     furthest: dict[UUID, OffloadSegmentRecord] = {}
     assigned: dict[UUID, OffloadSegmentRecord] = {}
     for found in records:
@@ -170,7 +171,7 @@ def _furthest(records: Iterable[OffloadSegmentRecord]) -> tuple[OffloadSegmentRe
 
 
 def status_key_id(segment_id: UUID, status: OffloadSegmentStatus) -> UUID:
-    """Return the id in the key of a status: the segment's, with the status as its first byte."""
+    """Return the id in the key of a status: the segment's id with the status as first byte."""
     return UUID(bytes=bytes((status.value,)) + segment_id.bytes[1:])
 
 

@@ -1,8 +1,8 @@
-"""A segment's record, parsed as the fold reads it. Pure.
+"""Parses the fields of a segment's record that the fold reads. Pure.
 
-Nearly all records are of segments, and the fold needs few of their fields. So `ParsedSegment` is
-read directly from the message, without the values that `rlmm.codec` builds. It accepts exactly what
-the codec accepts, and raises the same errors.
+Nearly all records are segment events, and the fold needs few of their fields. So `parse_segment`
+reads the message directly, without the values that `rlmm.codec` builds. It accepts exactly what the
+codec accepts, and raises errors of the same classes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _STATES = {state.value: state for state in SegmentState}
 
 
 class ParsedSegment(NamedTuple):
-    """The fields of a SegmentEvent that the fold reads; `value` is the record's whole value.
+    """Represents the fields of a SegmentEvent that the fold reads.
 
-    `subject` and `event_id` are as in rlmm/record_keys.py, `epochs` as in
-    rlmm/state/segment_entry.py. `writer` is read only for DELETE_SEGMENT_STARTED, the only fenced
-    state.
+    `value` is the whole value of the record. rlmm/record_keys.py defines `subject` and `event_id`,
+    and rlmm/state/segment_entry.py defines `epochs`. `writer` is None except for
+    DELETE_SEGMENT_STARTED, the only fenced state.
     """
 
     subject: bytes
@@ -71,7 +71,7 @@ _new_parsed: Callable[[_Fields], ParsedSegment] = partial(tuple.__new__, ParsedS
 
 
 def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> ParsedSegment:
-    """Parse a record whose `message` has a segment event. Raises CorruptError, UnsupportedError."""
+    """Parse a record of a segment event in `message`. Raises CorruptError, UnsupportedError."""
     event = message.segment
     metadata = event.metadata
     partition = metadata.topic_id_partition
@@ -85,21 +85,22 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
         raise CorruptError("a record's key does not match its value", kind="SEGMENT")
     timeout_ms, deadline_ms = event.copy_timeout_ms, event.copy_deadline_ms
     if timeout_ms < 0 or deadline_ms < 0:
-        raise CorruptError("the time of a copy is negative")
+        raise CorruptError("cannot read a segment event: a time limit of its copy is negative")
     state = _STATES.get(metadata.state) or state_from_number(metadata.state)
     expected = event.expected_state
     writer = metadata.writer
     if len(writer.incarnation) != 16:
-        raise CorruptError("an id does not have 16 bytes", length_bytes=len(writer.incarnation))
+        raise CorruptError(
+            "the id is invalid: expected 16 bytes", length_bytes=len(writer.incarnation)
+        )
     start_offset, end_offset = metadata.start_offset, metadata.end_offset
     size_bytes = metadata.segment_size_bytes
     if not 0 <= start_offset < end_offset or size_bytes < 0:
-        raise CorruptError(
-            "the message has no valid segment metadata", start=start_offset, end=end_offset
-        )
+        raise CorruptError("the segment metadata is invalid", start=start_offset, end=end_offset)
     if metadata.is_open and not may_be_open(state, end_offset - start_offset, size_bytes):
         raise CorruptError(
-            "an open segment cannot be finished, or have an end or a size", state=state.name
+            "cannot read an open segment: it must not be finished, or have an end or a size",
+            state=state.name,
         )
     if metadata.HasField("chunks"):
         check_chunks(metadata.chunks)
@@ -127,13 +128,11 @@ def _checked_epochs(
 ) -> bytes:
     last_epoch, last_start = -1, start_offset
     packed = b""
-    # A slice, because the end of a repeated field's iterator costs as much as several entries.
+    # Iterates over a slice: ending a repeated field's iterator costs as much as several entries.
     for entry in metadata.segment_leader_epochs[:]:
         epoch, start = entry.epoch, entry.start_offset
         if epoch <= last_epoch or start < last_start:
-            raise CorruptError(
-                "the leader epochs are not a lineage", epoch=epoch, start_offset=start
-            )
+            raise CorruptError("the leader epochs are invalid", epoch=epoch, start_offset=start)
         last_epoch, last_start = epoch, start
         packed += pack_epoch(epoch, start)
     if not packed or last_start >= end_offset:

@@ -1,4 +1,4 @@
-"""The deletion of all stored data of a partition. Pure."""
+"""Defines the event of deleting all stored data of a partition. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from rsm.segment.metadata_codec import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotePartitionDeleteMetadata(Event):
-    """The next state of deleting all stored data of a topic-id-partition (KIP-405).
+    """Represents the next state of deleting a topic-id-partition's stored data (KIP-405).
 
     Any process may write it, because a deleted topic has no leader. Each state is accepted once, in
-    order. After MARKED no copy begins. Write FINISHED only when nothing is stored. Never
-    tombstoned.
+    order. After MARKED, no copy begins. Write FINISHED only when nothing is stored. The fold
+    refuses its tombstone.
     """
 
     topic_id_partition: TopicIdPartition
@@ -42,7 +42,7 @@ class PartitionDeleteFamily(
         RemotePartitionDeleteMetadata,
     ]
 ):
-    """Deletion states, each once and in order; FINISHED erases the partition's other state."""
+    """Defines the family of deletion states; FINISHED erases the partition's other state."""
 
     event_type = RemotePartitionDeleteMetadata
     kind = RecordKind.PARTITION_DELETE

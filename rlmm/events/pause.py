@@ -1,4 +1,4 @@
-"""The tasks of a topic that an operator has paused. Pure."""
+"""Defines the work on a topic that an operator has paused. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fie
 
 
 class PausableTask(Enum):
-    """A task of a topic that an operator may pause."""
+    """Represents a kind of work on a topic that an operator can pause."""
 
     COPY = 1
     TRIM = 2
@@ -25,9 +25,9 @@ class PausableTask(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPaused(Event):
-    """The tasks of one topic id that are paused now; the last record wins.
+    """Represents the paused work of one topic id; the last record wins.
 
-    `unknown_fields` are a newer version's additional fields, in protobuf.
+    `unknown_fields` contains the additional fields of a newer version, as protobuf.
     """
 
     topic: str
@@ -37,7 +37,7 @@ class TopicPaused(Event):
 
 
 class PauseFamily(ClusterFamily[TopicPaused, pb.TopicPaused, frozenset[PausableTask]]):
-    """Pauses of topic ids."""
+    """Defines the family of pauses."""
 
     event_type = TopicPaused
     kind = RecordKind.PAUSE
@@ -78,5 +78,5 @@ PAUSES = PauseFamily()
 
 
 def paused_tasks(metadata: ClusterReader, topic_id: UUID) -> frozenset[PausableTask]:
-    """Return the tasks of one topic id that are paused now."""
+    """Return the paused work of one topic id."""
     return metadata.cluster_value(PAUSES, topic_id.bytes) or frozenset()

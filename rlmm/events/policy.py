@@ -1,4 +1,4 @@
-"""How a topic is tiered. Pure."""
+"""Defines how a topic is tiered. Pure."""
 
 from __future__ import annotations
 
@@ -31,14 +31,20 @@ _OFFSET = Struct(">Q")
 
 
 class OutagePolicy(Enum):
-    """What to do when the store is unavailable and the broker's disk fills."""
+    """Represents what the manager does if the store is unavailable and the broker's disk fills.
+
+    **Data loss:** with SHED_OLDEST, the manager gives up the oldest unstored data.
+    """
 
     HOLD = 1
     SHED_OLDEST = 2
 
 
 class PolicyState(Enum):
-    """The state of a topic's tiering. Trims need ACTIVE; copies need ACTIVE or DISABLING."""
+    """Represents the state of a topic's tiering.
+
+    Trims require ACTIVE; copies require ACTIVE or DISABLING.
+    """
 
     ENABLING = 1
     ACTIVE = 2
@@ -48,21 +54,21 @@ class PolicyState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalConfig:
-    """A topic config as it was before tiering; `value` None: the topic had no override."""
+    """Represents a topic config before tiering; `value` is None if the topic had no override."""
 
     name: str
     value: str | None
 
 
 class CopyLagSince(Enum):
-    """The event from which a copy lag in time counts."""
+    """Represents the event at which a time-based copy lag begins."""
 
-    NEWEST_RECORD = 1  # the segment's newest record (KIP-1241)
+    NEWEST_RECORD = 1  # the largest timestamp in the segment (KIP-1241)
     ROLL = 2  # when the broker rolled the segment (PIP-17's offloadTimeInMinutes)
 
 
 class PolicySetting(Enum):
-    """A setting that a topic's policy has, and that a policy level may give."""
+    """Represents a setting of a topic's policy that a policy level can give."""
 
     RETENTION_MS = 1
     RETENTION_BYTES = 2
@@ -80,23 +86,28 @@ class PolicySetting(Enum):
 
     @property
     def field(self) -> str:
-        """The name of its field in TopicPolicy and PolicyLevel."""
+        """The name of the setting's field in TopicPolicy and PolicyLevel."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicy:
-    """How one topic is tiered; -1 is unlimited, and local retention -2 is "as total" (KIP-405).
+    """Represents how one topic is tiered; all inherited values are resolved.
 
-    Copy lags are KIP-1241's: 0 copies at once, -1 is "as local retention". The local deletion lag
-    (PIP-17) is how long stored data stays local. `layout` is the layout of new segments that are no
-    streams: a built-in name, or the class of a plug-in. Each manager's setting applies where the
-    deletion lag is -1, where the offload mode or the layout is None, and where a limit of offload
-    segments (PIP-76) is -1. All values are resolved. `inherited` are the settings that nobody set
-    for this topic: the manager of its first partition takes them from policy levels again when
-    those change. A total retention that no level gives is the untiered one, which the topic had
-    when it was tiered. Records of 0.3.0 and earlier inherit nothing, and their untiered retention
-    is None. `unknown_fields` are a newer version's additional fields, in protobuf.
+    A retention of -1 is unlimited; a local retention of -2 equals the total one (KIP-405). A copy
+    lag of 0 copies at once, and -1 equals the local retention (KIP-1241). The local deletion lag
+    (PIP-17) is how long stored data stays local. `layout` is the layout of new segments that are
+    not streamed: a built-in name, or the class of a plug-in.
+
+    A manager's own setting applies if the deletion lag or a limit of offload segments (PIP-76) is
+    -1, or if the offload mode or the layout is None.
+
+    `inherited` contains the settings that were not set for this topic. When policy levels change,
+    the manager of the topic's first partition resolves these settings again. A total retention that
+    no level gives is the untiered retention: the topic's retention when it was tiered. In records
+    of 0.3.0 and earlier, `inherited` is empty and the untiered retention is None.
+
+    `unknown_fields` contains the additional fields of a newer version, as protobuf.
     """
 
     topic: str
@@ -145,8 +156,8 @@ class TopicPolicy:
     def effective_offload(self, managers: OffloadSettings) -> OffloadSettings:
         """Return how a manager with these settings offloads the topic.
 
-        A manager's rollover time is limited to the topic's retention. The topic's own rollover time
-        was checked when it was set.
+        The managers' rollover time is limited to the topic's retention. A rollover time of the
+        topic itself was checked when it was set.
         """
         max_bytes, rollover_ms = self.offload_segment_max_bytes, self.offload_segment_rollover_ms
         return OffloadSettings(
@@ -162,7 +173,7 @@ class TopicPolicy:
         )
 
     def _within_retention_ms(self, rollover_ms: int) -> int:
-        """Limit a rollover time. A local retention of 0 sets no limit: unstored data stays."""
+        """Limit a rollover time; a local retention of 0 sets no limit, as unstored data stays."""
         limits_ms = (self.retention_ms, self.effective_local_retention_ms or UNLIMITED)
         shortest_ms = min((each for each in limits_ms if each != UNLIMITED), default=rollover_ms)
         return min(rollover_ms, max(OFFLOAD_SEGMENT_SHORTEST_MS, shortest_ms))
@@ -170,13 +181,13 @@ class TopicPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicyChanged(Event):
-    """The policy of one topic id; the last record wins."""
+    """Represents the policy of one topic id; the last record wins."""
 
     policy: TopicPolicy
 
 
 class _PolicyPositions:
-    """Rows with the positions of the records of policies, by topic id."""
+    """Represents rows with the position of each topic id's policy record."""
 
     row_prefix: ClassVar[bytes] = b"read"
 
@@ -186,7 +197,7 @@ class _PolicyPositions:
 
 
 class PolicyFamily(ClusterFamily[TopicPolicyChanged, pb.TopicPolicyChanged, TopicPolicy]):
-    """Policies of topic ids, with the positions of their records."""
+    """Defines the family of policies; also keeps the positions of their records."""
 
     event_type = TopicPolicyChanged
     kind = RecordKind.POLICY
@@ -230,12 +241,12 @@ def topic_policies(metadata: ClusterReader) -> tuple[TopicPolicy, ...]:
 
 
 def topic_policy(metadata: ClusterReader, topic_id: UUID) -> TopicPolicy | None:
-    """Return the newest policy of one topic id."""
+    """Return the newest policy of one topic id; None if it has none."""
     return metadata.cluster_value(POLICIES, topic_id.bytes)
 
 
 def topic_policy_position(metadata: ClusterReader, topic_id: UUID) -> MetadataPosition | None:
-    """Return the position of `topic_policy`'s record; None without one, or in an older cache."""
+    """Return the position of a policy's record; None if there is none, or in an older cache."""
     return metadata.cluster_value(POLICY_POSITIONS, topic_id.bytes)
 
 
@@ -270,7 +281,7 @@ def _to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
 
 
 def _own(value: int) -> int | None:
-    """Return the topic's own value; None leaves the field absent."""
+    """Return a value that the topic itself sets; None leaves the field absent."""
     return None if value == AS_MANAGERS_SETTING else value
 
 

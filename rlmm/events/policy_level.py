@@ -1,8 +1,8 @@
-"""The settings of many topics at once: those whose names match a pattern, or all. Pure.
+"""Defines settings for all topics, or for the topics whose names match a pattern. Pure.
 
 A level decides nothing by itself. Managers and commands resolve levels into the policies of topics
-(rlm/policy/topic/levels.py), and all decisions read only these policies. So a process that does not
-know this event ignores it without harm.
+(rlm/policy/topic/levels.py), and decisions about partitions read only these policies. So a process
+that does not know this event can safely ignore it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SettingValue = int | str | CopyLagSince | OutagePolicy | OffloadMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLevel:
-    """The settings of topics whose names match `pattern`; None inherits from the next level.
+    """Represents the settings of topics whose names match `pattern`.
 
-    In a pattern, `*` matches any characters and `?` one. Values are those of TopicPolicy, except
-    those that refer to the managers. `unknown_fields` are a newer version's additional fields, in
-    protobuf.
+    In a pattern, `*` matches any characters and `?` one. A setting that is None comes from the next
+    level. Other values are as in TopicPolicy, but cannot refer to the managers' settings.
+    `unknown_fields` contains the additional fields of a newer version, as protobuf.
     """
 
     pattern: str
@@ -62,13 +62,13 @@ class PolicyLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLevelSet(Event):
-    """A policy level as a whole; the last record wins, and a tombstone removes it."""
+    """Represents a whole policy level; the last record wins, and a tombstone removes it."""
 
     level: PolicyLevel
 
 
 class PolicyLevelFamily(ClusterFamily[PolicyLevelSet, pb.PolicyLevelSet, PolicyLevel]):
-    """Policy levels of patterns, and the default one."""
+    """Defines the family of policy levels, including the default level."""
 
     event_type = PolicyLevelSet
     kind = RecordKind.POLICY_LEVEL
@@ -132,16 +132,16 @@ POLICY_LEVELS = PolicyLevelFamily()
 
 
 def policy_levels(metadata: ClusterReader) -> tuple[PolicyLevel, ...]:
-    """Return the newest policy level of each pattern, by ascending pattern; default first."""
+    """Return the newest policy level of each pattern, by ascending pattern, the default first."""
     levels = metadata.cluster_values(POLICY_LEVELS)
     return tuple(sorted(levels, key=lambda each: each.pattern))
 
 
 def remove_policy_level(metadata: RecordRemover, pattern: str) -> bool:
-    """Write the tombstone of a pattern's policy level; return whether the pattern had one.
+    """Write the tombstone of a pattern's policy level; return whether the level existed.
 
     Any process may call this. Returns after this process has applied the tombstone. Raises
-    RetriableError if that takes too long.
+    RetriableError if the write fails or applying the tombstone takes too long.
     """
     subject = _subject(pattern)
     if metadata.cluster_value(POLICY_LEVELS, subject) is None:

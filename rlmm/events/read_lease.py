@@ -1,4 +1,4 @@
-"""A job's lease on stored data. Pure."""
+"""Defines a job's lease on stored data. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ READ_LEASES_MAX_COUNT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLeaseTaken(Event):
-    """A job reads the objects of `offsets` and needs them for `duration_ms`.
+    """Represents the lease of a job that reads the objects of `offsets` for `duration_ms`.
 
-    Any process may write it, unfenced. The lease begins at the record's LogAppendTime and lasts at
-    most READ_LEASE_MAX_MS. The last record of a lease's id wins, so taking the lease again renews
-    it. It blocks only expiry and deletions, and only of data that is not deleted yet. A lease on a
-    whole topic is one lease on each of its partitions. `holder` describes the job for people.
+    Any process may write it, without fencing. The lease begins at the record's LogAppendTime and
+    lasts at most READ_LEASE_MAX_MS. The last record of a lease's id wins, so a job renews its lease
+    by taking it again. The lease blocks only expiry and deletions that have not yet begun. To lease
+    a topic, a job takes one lease on each partition. `holder` describes the job for people.
     """
 
     lease_id: UUID
@@ -47,13 +47,16 @@ class ReadLeaseTaken(Event):
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
-            raise ValueError(f"a read lease has no offsets: {self.offsets}")
+            raise ValueError(f"a read lease is invalid: it has no offsets: {self.offsets}")
         if not 0 < self.duration_ms <= READ_LEASE_MAX_MS:
-            raise ValueError(f"a read lease cannot last {self.duration_ms} ms")
+            raise ValueError(
+                f"a read lease cannot last {self.duration_ms} ms: "
+                f"it must last 1 to {READ_LEASE_MAX_MS} ms"
+            )
 
 
 class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
-    """Read leases; each one replaces the previous record of its id."""
+    """Defines the family of read leases; each record replaces the previous one of its id."""
 
     event_type = ReadLeaseTaken
     kind = RecordKind.READ_LEASE
@@ -123,16 +126,20 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
         return super().fold_tombstone(state, key)
 
     def require_room(self, event: ReadLeaseTaken, state_of: StateOf, broker_time_ms: int) -> None:
-        """Raise RetriableError if the partition has too many leases; a renewal always has room."""
+        """Raise RetriableError if the partition has the maximum number of other active leases."""
         active = state_of(event.topic_id_partition).active_leases(broker_time_ms)
         if len(_without(active, event.lease_id)) >= READ_LEASES_MAX_COUNT:
             raise RetriableError(
-                "cannot take a read lease: the partition has the maximum number",
+                "cannot take a read lease: the partition has the maximum number of leases",
                 partition=event.topic_id_partition,
+                limit=READ_LEASES_MAX_COUNT,
             )
 
     def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
-        """Return ids of leases expired for READ_LEASE_MAX_MS: brokers' clocks differ by less."""
+        """Return the ids of leases that expired at least READ_LEASE_MAX_MS ago.
+
+        The brokers' clocks differ by less than this.
+        """
         before_ms = broker_time_ms - READ_LEASE_MAX_MS
         return [each.lease_id for each in state.read_leases if each.expires_ms <= before_ms]
 
@@ -145,10 +152,10 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
 def release_read_lease(
     metadata: RecordRemover, topic_id_partition: TopicIdPartition, lease_id: UUID
 ) -> None:
-    """End a lease before it expires; do nothing if the lease is unknown.
+    """Write the tombstone of a lease, which ends it; has no effect if the lease is unknown.
 
-    Call this for this process's own lease, or on an operator's request: a holder that still runs
-    may take the lease again, or find its data deleted.
+    **Data loss:** a job that still runs may find its data deleted, unless it takes the lease again.
+    So call this only for this process's own lease, or on an operator's request.
     """
     subject = partition_subject(topic_id_partition)
     metadata.remove_record(

@@ -1,7 +1,8 @@
-"""The registration of a process in the metadata topic. Pure.
+"""Defines the registration of a process in the metadata topic. Pure.
 
-A registration is a heartbeat: each process repeats it, and the last one per process id wins.
-Records of version 0.1.0 lack the fields from `boot_id` on, which then decode as not known.
+A registration is a heartbeat: each process repeats it, and the last record of a process id wins.
+Records of version 0.1.0 do not contain `boot_id` and the fields after it, which then decode as
+their defaults.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ FILE_DEFAULT_MAX_CHARACTERS = 500
 
 
 class ProcessRole(Enum):
-    """The role of a registered process."""
+    """Represents the role of a registered process."""
 
     MANAGER = 1
     GATEWAY = 2
 
 
 class ProcessReadiness(Enum):
-    """Whether a process reported at its last heartbeat that it does all of its work.
+    """Represents what a process reported at its last heartbeat: whether it does all of its work.
 
-    UNKNOWN for a record of version 0.1.0, and for a value that only a newer version knows. The
-    heartbeat still counts. STOPPED is the last record of a process that was asked to stop, or that
-    an operator forgot.
+    UNKNOWN means a record of version 0.1.0, or a value that only a newer version knows; the
+    heartbeat still counts. STOPPED means that the process was asked to stop, or that an operator
+    removed it (rlm processes --forget).
     """
 
     UNKNOWN = 0
@@ -53,7 +54,7 @@ _READINESS = {each.value: each for each in ProcessReadiness}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPosition:
-    """A process has applied all records of a metadata partition below `offset`."""
+    """Represents how far a process has applied a metadata partition: all below `offset`."""
 
     partition: int
     offset: int
@@ -61,7 +62,7 @@ class AppliedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDefault:
-    """What a process's configuration file gives topics for one key; None if it gives nothing."""
+    """Represents a setting that a manager's file gives topics; `value` is None if it is unset."""
 
     key: str
     value: str | None
@@ -69,24 +70,26 @@ class FileDefault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRegistered(Event):
-    """A registered process; repeated as its heartbeat. The last record per process id wins.
+    """Represents a registered process; the process repeats the record as its heartbeat.
 
-    `broker_id` is the broker that it runs next to, NO_BROKER for a gateway of the whole cluster.
-    `http_address` is host:port of its HTTP API, empty if it has none. `gateway_address` is where
-    clients reach a gateway; it is empty for other processes, and for a gateway that clients must
-    not be redirected to. `applied` has, for each metadata partition, the next offset that it will
-    apply; empty if unknown. Liveness depends on the record's LogAppendTime, not its arrival.
+    `broker_id` is the broker next to the process, or NO_BROKER for a gateway of the whole cluster.
+    `http_address` is host:port of the process's HTTP API; it is empty if there is none. Clients
+    reach a gateway at `gateway_address`; it is empty for other processes, and for a gateway to
+    which clients must not be redirected. `applied` contains the next offset to apply in each
+    metadata partition; it is empty if unknown. Liveness depends on the record's LogAppendTime, not
+    on its arrival.
 
     Two processes share a host if `boot_id` and `network_namespace` are equal; then each reaches the
     other at a loopback address. `broker_address` is the advertised address of `broker_id`. Each of
-    these three is empty if it is not known. `bounded_reasons` limits `unready_reasons` to
-    UNREADY_REASONS_MAX_COUNT of UNREADY_REASON_MAX_CHARACTERS each.
+    these three is empty if it is unknown. `bounded_reasons` limits `unready_reasons` to
+    UNREADY_REASONS_MAX_COUNT texts of UNREADY_REASON_MAX_CHARACTERS each.
 
     `incarnation` is new at each start, and the process's claims contain it. It is None for version
-    0.1.0, whose HTTP API accepts unsigned requests. `serves_https`: whether that API uses TLS.
+    0.1.0, whose HTTP API accepts unsigned requests. `serves_https` is whether that API uses TLS.
 
-    `file_defaults` are what a manager's configuration file gives topics; empty if not known. There
-    are at most FILE_DEFAULTS_MAX_COUNT, with texts of up to FILE_DEFAULT_MAX_CHARACTERS.
+    `file_defaults` contains what a manager's configuration file gives topics; it is empty if
+    unknown. `bounded_defaults` limits it to FILE_DEFAULTS_MAX_COUNT entries, with texts of up to
+    FILE_DEFAULT_MAX_CHARACTERS.
     """
 
     process_id: UUID
@@ -109,14 +112,14 @@ class ProcessRegistered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """A registered process and the broker's time of its last heartbeat."""
+    """Represents a registered process and the LogAppendTime of its last heartbeat."""
 
     process: ProcessRegistered
     heartbeat_ms: int
 
 
 class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered, Registration]):
-    """Registrations; decoding drops reasons and defaults beyond the limits."""
+    """Defines the family of registrations; drops reasons and defaults beyond the limits."""
 
     event_type = ProcessRegistered
     kind = RecordKind.REGISTRATION
@@ -187,7 +190,7 @@ REGISTRATIONS = RegistrationFamily()
 
 
 def registrations(metadata: ClusterReader) -> tuple[Registration, ...]:
-    """Return all registrations that were not removed; heartbeats show which ones are live."""
+    """Return all registrations, live or not; `rlmm.registration` decides which are live."""
     return metadata.cluster_values(REGISTRATIONS)
 
 

@@ -1,6 +1,6 @@
-"""The families of all events: one row for each event of MetadataEvent. Pure.
+"""Lists the families of all events: one entry for each event of MetadataEvent. Pure.
 
-docs/architecture.md lists what a new event needs.
+docs/architecture.md lists what a new event requires.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ PARTITION_FAMILIES: tuple[PartitionFamily[Any, Any], ...] = (
     AnomalyFamily(),
     ClaimFamily(),
 )
-"""In the order in which the records of a deleted partition are removed.
+"""Families of a partition's records, in the order of their removal for a deleted partition.
 
-Claims come last: without them, a fold of the other records would refuse accepted events.
+Claims come last: without them, a fold of the remaining records would refuse accepted events.
 """
 
 FAMILIES: tuple[AnyFamily, ...] = (
@@ -76,10 +76,10 @@ def family_of(event: Event) -> AnyFamily:
 
 
 def family_of_field(field: str) -> AnyFamily:
-    """Return the family of an event's field in MetadataEvent."""
+    """Return the family whose event has this field in MetadataEvent."""
     return _BY_FIELD[field]
 
 
 def family_of_kind(kind: RecordKind) -> AnyFamily:
-    """Return a family with this kind of key; all families of a kind fold its tombstones alike."""
+    """Return a family with this kind of key; all families of a kind fold tombstones alike."""
     return _BY_KIND[kind]

@@ -1,7 +1,7 @@
-"""The secret that a cluster's managers and commands sign HTTP requests and responses with.
+"""Defines the secret with which a cluster's managers and commands sign HTTP messages.
 
-Read access to the metadata topic is the right to sign. The secret is never sent. Neither its
-representation nor any command shows it.
+**Every process that can read the metadata topic can sign requests.** The secret is never sent over
+HTTP. Neither its `repr` nor any command shows it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ PREVIOUS_VALID_MS = 10 * 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningSecret:
-    """One secret; `secret_id` is public and identifies it in signed requests."""
+    """Represents one secret; `secret_id` is public and identifies it in signed requests."""
 
     secret_id: UUID
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
         if len(self.key) != SECRET_BYTES:
-            raise ValueError(f"a secret has {len(self.key)} bytes, not {SECRET_BYTES}")
+            raise ValueError(f"a secret must have {SECRET_BYTES} bytes, not {len(self.key)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSecretSet(Event):
-    """The cluster's new secret; the last record wins.
+    """Represents the cluster's new secret; the last record wins.
 
-    Any process may write it, unfenced. It contains the secret that it replaces, so that it is
-    complete after compaction. `previous` is None for the first secret, and for one whose
+    Any process may write it, without fencing. It contains the secret that it replaces, so that it
+    is complete after compaction. `previous` is None for the first secret, and for one whose
     predecessor is untrusted.
     """
 
@@ -49,14 +49,14 @@ class ClusterSecretSet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSecret:
-    """The cluster's secret; `set_ms` is the LogAppendTime of its record."""
+    """Represents the cluster's secret; `set_ms` is the LogAppendTime of its record."""
 
     current: SigningSecret
     previous: SigningSecret | None
     set_ms: int
 
     def valid(self, secret_id: UUID, broker_time_ms: int) -> SigningSecret | None:
-        """Return the secret with this id if it is valid at that broker time, else None."""
+        """Return the secret with this id; None if it is not valid at `broker_time_ms`."""
         if secret_id == self.current.secret_id:
             return self.current
         previous = self.previous
@@ -66,7 +66,7 @@ class ClusterSecret:
 
 
 class ClusterSecretFamily(ClusterFamily[ClusterSecretSet, pb.ClusterSecretSet, ClusterSecret]):
-    """The cluster's secret. No error shows it."""
+    """Defines the family of the cluster's secret. No error shows the secret."""
 
     event_type = ClusterSecretSet
     kind = RecordKind.CLUSTER_SECRET
@@ -98,7 +98,7 @@ SECRETS = ClusterSecretFamily()
 
 
 def cluster_secret(metadata: ClusterReader) -> ClusterSecret | None:
-    """Return the secret that signs HTTP requests; None before one is set. Never show it."""
+    """Return the secret that signs HTTP messages; None until one is set. Never print it."""
     return metadata.cluster_value(SECRETS, b"")
 
 
@@ -110,4 +110,8 @@ def _from_message(message: pb.SigningSecret) -> SigningSecret:
     try:
         return SigningSecret(secret_id=id_from_bytes(message.secret_id), key=message.key)
     except ValueError as error:
-        raise CorruptError("cannot read a cluster secret", length_bytes=len(message.key)) from error
+        raise CorruptError(
+            "cannot read a cluster secret: its key has the wrong length",
+            length_bytes=len(message.key),
+            expected_bytes=SECRET_BYTES,
+        ) from error

@@ -1,4 +1,4 @@
-"""Events of segments: the next state, and the dead letter. Pure."""
+"""Defines the events of segments: the next state, and the dead letter. Pure."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
     _DELETE_STARTED: (_STARTED, _FINISHED),
     SegmentState.DELETE_SEGMENT_FINISHED: (_DELETE_STARTED,),
 }
-"""The states that a segment may be in before each state; None: no record was accepted."""
+"""The states that may precede each state; None means that no record was accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentEvent(Event):
-    """A segment's next state, with its whole metadata.
+    """Represents a segment's next state, with its whole metadata.
 
-    `expected_state`: for DELETE_SEGMENT_STARTED, the state that the decision was based on (None:
-    nothing known). `copy_deadline_ms`: for COPY_SEGMENT_FINISHED, the LogAppendTime after which it
-    is too late. It is 0 for COPY_SEGMENT_STARTED, and without a deadline (metadata that was rebuilt
-    from the store). `copy_timeout_ms`: for COPY_SEGMENT_STARTED, the limit of this attempt.
+    `expected_state` is the state that a DELETE_SEGMENT_STARTED is based on; None if nothing was
+    known. `copy_deadline_ms` is the LogAppendTime after which a COPY_SEGMENT_FINISHED is refused.
+    It is 0 for other states, and if there is no deadline (metadata that was rebuilt from the
+    store). `copy_timeout_ms` is the time limit of the attempt that a COPY_SEGMENT_STARTED begins.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -58,10 +58,9 @@ class SegmentEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentDeadLettered(Event):
-    """A segment whose deletion failed too often, so that it has a dead letter.
+    """Represents the dead letter of a segment whose deletion failed too often.
 
-    The segment stays in DELETE_SEGMENT_STARTED. From now on, only a repair job or an operator
-    retries.
+    The segment stays in DELETE_SEGMENT_STARTED. Only `rlm-repair` or an operator retries it.
     """
 
     segment_id: RemoteLogSegmentId
@@ -69,12 +68,12 @@ class SegmentDeadLettered(Event):
 
 
 class _SegmentKeyFamily(EventFamily[E, M, S]):
-    """An event whose key is a segment's; a tombstone of any such record folds alike."""
+    """Represents a family of events with a segment's key; their tombstones fold alike."""
 
     kind = RecordKind.SEGMENT
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        """Erase the segment, but keep the keys of its other records for their tombstones."""
+        """Erase the segment, but keep the ids of its other records for their tombstones."""
         before = state.segment_entry(key.subject)
         if before is not None:
             records = before.without_record(key.event_id)
@@ -83,16 +82,16 @@ class _SegmentKeyFamily(EventFamily[E, M, S]):
 
 
 class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
-    """Segment events. Nearly all records have them, so the fold reads only a part of each."""
+    """Defines the family of segment events; the fold reads only the fields of ParsedSegment."""
 
     event_type = SegmentEvent
     field = "segment"
 
     def needed_fold_version(self, message: pb.SegmentEvent) -> int:
-        """Return the version that knows a table of chunks, if the segment has one.
+        """Return the first version that knows tables of chunks if the segment has one, else 1.
 
-        Older rules keep the table as unknown fields, and would delete only the objects outside of
-        it.
+        Older rules keep the table as unknown fields, and would delete only the objects outside the
+        table.
         """
         return _CHUNKS_FOLD_VERSION if message.metadata.HasField("chunks") else 1
 
@@ -107,7 +106,7 @@ class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegme
 
     def from_message(self, event_id: UUID, message: pb.SegmentEvent) -> SegmentEvent:
         if message.copy_timeout_ms < 0 or message.copy_deadline_ms < 0:
-            raise CorruptError("the time of a copy is negative")
+            raise CorruptError("cannot read a segment event: a time limit of its copy is negative")
         expected = message.expected_state
         return SegmentEvent(
             event_id=event_id,
@@ -177,7 +176,7 @@ class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegme
 class DeadLetteredFamily(
     _SegmentKeyFamily[SegmentDeadLettered, pb.SegmentDeadLettered, SegmentDeadLettered]
 ):
-    """Dead letters of segments; their keys are those of segment events."""
+    """Defines the family of segments' dead letters; the keys are those of segment events."""
 
     event_type = SegmentDeadLettered
     field = "segment_dead_lettered"
@@ -244,7 +243,7 @@ def _segment_refusal(
     if wanted is _DELETE_STARTED and parsed.expected_state is not current:
         return Refusal.UNEXPECTED_STATE
     if wanted is _FINISHED:
-        # The event has its own deadline, so that a fold without its STARTED refuses it too.
+        # The event repeats the deadline, so that a fold without its STARTED refuses it too.
         if 0 < parsed.copy_deadline_ms < append_time_ms:
             return Refusal.TOO_LATE
         if before and 0 < before.copy_deadline_ms < append_time_ms:

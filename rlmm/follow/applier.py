@@ -1,4 +1,4 @@
-"""Applier: reads and folds records, and writes their effects and positions in one batch."""
+"""Reads and folds records, and writes their effects and positions in one batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ MISPLACED = "misplaced"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCounts:
-    """The counts of records of one `step`: accepted, refused (by reason), skipped (by reason)."""
+    """Represents the results of one `step`: record counts, refused and skipped ones by reason.
+
+    `newest_append_time_ms` is the largest LogAppendTime of the records, or 0 if there were none.
+    """
 
     accepted: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -50,8 +53,8 @@ class Applier:
     def step(self, *, max_records: int, timeout_ms: int, partition_count: int) -> StepCounts:
         """Apply up to `max_records` records after waiting up to `timeout_ms` for them.
 
-        `partition_count` is the topic's. Memory: the records and what they change. Raises the
-        errors of topic and cache; then `step` has applied no record.
+        `partition_count` is the topic's. Memory: the records and their changes. Raises the errors
+        of the topic and the cache; in that case, it has applied no record.
         """
         records = self._topic.poll(max_records=max_records, timeout_ms=timeout_ms)
         positions = self._new_positions(records)
@@ -86,7 +89,7 @@ class Applier:
 
 
 class _BatchFold:
-    """The fold of one batch, with its counts and outcomes."""
+    """Folds one batch; has its counts and outcomes."""
 
     def __init__(
         self, overlay: Overlay, awaited: frozenset[bytes], logged: set[tuple[str, str]]
@@ -104,7 +107,7 @@ class _BatchFold:
         overlay, awaited = self.overlay, self._awaited
         for record in records:
             if is_misplaced(record.key, record.partition, partition_count):
-                self._skip(record, MISPLACED, "not of this partition")
+                self._skip(record, MISPLACED, "its key belongs to another metadata partition")
                 continue
             try:
                 parsed = parse_record(record.key, record.value)
@@ -125,7 +128,7 @@ class _BatchFold:
         self.newest_append_time_ms = max(times_ms, default=0)
 
     def _set_aside(self, record: TopicRecord, error: CorruptError | UnsupportedError) -> None:
-        """Skip and note an unreadable record; a record of a newer version blocks decisions."""
+        """Skip and note an unreadable record; the note of a newer version blocks decisions."""
         needs = 0 if record.value is None else needed_fold_version(record.value)
         newer = needs > FOLD_VERSION
         note_unread(self.overlay, record, needs if newer else 0)
@@ -154,7 +157,7 @@ class _BatchFold:
         _log.log(
             level,
             LogLine(
-                f"{outcome} a metadata record: further ones of this kind are only counted",
+                f"{outcome} a metadata record: later ones of this kind are counted, but not logged",
                 reason=reason,
                 kind=kind,
                 partition=record.partition,

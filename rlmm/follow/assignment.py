@@ -1,8 +1,9 @@
-"""Assignment: which metadata partitions a process follows, given the user partitions it hosts.
+"""Decides which metadata partitions a process follows, given the user partitions it hosts.
 
-It always includes the cluster partition. Until the process first names its hosted partitions, it
-includes the cached ones, so that a restart neither drops nor misses anything. It includes all while
-the process searches for topics whose partitions no broker hosts.
+The assignment always includes the cluster partition. Until the process first names its hosted
+partitions, the assignment includes the cached metadata partitions, so that a restart neither drops
+nor misses anything. While the process searches for deleted topics, whose partitions no broker
+hosts, the assignment includes all metadata partitions.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class Assignment:
-    """The assigned metadata partitions. Thread-safe. Memory: the hosted partitions."""
+    """Represents the assigned metadata partitions. Thread-safe. Memory: the hosted partitions."""
 
     def __init__(self, *, follows_all: bool) -> None:
-        """`follows_all`: follow all metadata partitions; for gateways and commands."""
+        """Begin without hosted partitions; gateways and commands set `follows_all`."""
         self._follows_all = follows_all
         self._lock = Lock()
         self._hosted: frozenset[TopicIdPartition] | None = None
@@ -40,7 +41,7 @@ class Assignment:
             self._has_unhosted_topics = any_left
 
     def wanted(self, partition_count: int, cached: Collection[int]) -> frozenset[int]:
-        """Return the metadata partitions to follow; `cached` are those that the cache has."""
+        """Return the metadata partitions to follow; `cached` are those in the cache."""
         with self._lock:
             if self._follows_all or self._has_unhosted_topics:
                 return frozenset(range(partition_count))

@@ -1,11 +1,11 @@
-"""Continuation: which topic the cache follows, and whether the cached state may be continued.
+"""Finds the topic that a cache follows, and checks whether the cached state may be continued.
 
-It creates the topic only for a cache that never followed one. The metadata of a deleted topic is
-lost, and processes would take an empty new topic for the true state. A cache of another topic, or
-of records that the topic lost, is rebuilt; its old data is set aside.
+Creates the topic only if the cache never followed one: the metadata of a deleted topic is lost, and
+processes would take an empty new topic for the true state. Rebuilds a cache of another topic, or of
+records that the topic lost, and sets its old data aside.
 
-A cache that got no record for half of the topic's delete.retention.ms may have missed tombstones,
-so it is rebuilt too. The other half covers lagging partitions and differences between clocks.
+A cache that received no record for more than half of the topic's delete.retention.ms may have
+missed tombstones, so it is rebuilt too. The other half covers lagging partitions and clock skew.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_GONE = "the metadata topic that this state directory followed is gone"
+_GONE = "cannot follow the metadata topic: the topic that this state directory followed is gone"
 _RESTORE = (
-    "Restore it. To begin without the records of all stored segments, which are then lost, stop "
-    "the process, rename its metadata cache in state.dir, and start it"
+    "Restore the topic. Data loss: to give up the records of all stored segments, stop the "
+    "process, rename its metadata cache in state.dir, and start the process"
 )
-_TOO_OLD = "the checkpoint is too old: tombstones may have been missed"
+_TOO_OLD = "the checkpoint is too old: the cache may have missed tombstones"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedTopic:
-    """A topic and its cache.
+    """Represents a topic and its cache.
 
-    `stored` is the topic that the cache was folded from, None if it is new. `positions` is the next
-    offset of each cached metadata partition, `end_offsets` the current end of each one. `fed_ms` is
-    when the cache last got a record, by the brokers' clocks; 0 if never. `rebuild_reason` is why
-    it may not be continued, else empty. `should_set_aside`: it has records that the topic lacks.
+    `stored` is the topic that the cache was folded from; None if the cache is new. `positions` is
+    the next offset of each cached metadata partition, and `end_offsets` the current end offset of
+    each of the topic's partitions. `fed_ms` is when the cache last received a record, by the
+    brokers' clocks; 0 if never. `rebuild_reason` is why the cache may not be continued, else empty.
+    If `should_set_aside`, the cache may contain records that the topic does not.
     """
 
     identity: TopicIdentity
@@ -50,7 +51,7 @@ class CachedTopic:
 
 
 class Continuation:
-    """Connects a cache to its topic. For one thread. Raises the errors of topic and cache."""
+    """Connects a cache to its topic. For one thread. Raises the errors of both."""
 
     def __init__(self, topic: EventTopic, cache: MetadataCache, delete_retention_ms: int) -> None:
         self._topic = topic
@@ -61,9 +62,9 @@ class Continuation:
     def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> CachedTopic:
         """Find the topic and check whether the cache may be continued; `now_ms` is this host's.
 
-        `lost`: the error that showed that the topic lost cached records, if any. `confirmed_ms`:
-        when, by this host's clock, this process last knew that the whole topic was applied; some
-        partitions may have got records later. Does not change the cache.
+        `lost` is the error that showed that the topic lost cached records, if any. `confirmed_ms`
+        is when this process last knew that the whole topic was applied, by this host's clock; some
+        partitions may have received records later. Does not change the cache.
         """
         stored = self._cache.identity()
         self._followed = stored or self._followed
@@ -98,7 +99,7 @@ class Continuation:
         return replace(found, positions={}, fed_ms=0)
 
     def find_topic(self) -> TopicIdentity:
-        """Return the topic, after a check of its shape; create it if no topic was followed yet.
+        """Check the topic's shape and return the topic; create it if none was followed yet.
 
         Raises NotFoundError if the followed topic is gone.
         """
@@ -111,7 +112,7 @@ class Continuation:
             raise NotFoundError(_GONE, topic_id=followed.topic_id, advice=_RESTORE) from error
 
     def is_too_old(self, fed_ms: int, now_ms: int) -> bool:
-        """Return whether a cache without records since `fed_ms` may miss tombstones."""
+        """Return whether a cache with no records after `fed_ms` may have missed tombstones."""
         return is_stale(fed_ms, now_ms, self._delete_retention_ms)
 
     def rebuild(self, identity: TopicIdentity, reason: str, *, logged: bool = True) -> None:
@@ -138,28 +139,28 @@ def rebuild_reason(
     positions: Mapping[int, ReadPosition],
     end_offsets: Mapping[int, int],
 ) -> str:
-    """Return why the cache must be rebuilt, or ""; `is_stale` checks its age."""
+    """Return why the cache must be rebuilt; "" if not. `is_stale` checks the cache's age."""
     if stored is None:
-        return "no checkpoint of this version"
+        return "the cache has no checkpoint of this version"
     for name in ("cluster_id", "topic_id", "partition_count"):
         before, now = getattr(stored, name), getattr(found, name)
         if before != now:
-            return f"another topic: {name} was {before}, is {now}"
+            return f"the topic differs: {name} was {before}, is now {now}"
     for partition, position in sorted(positions.items()):
         end_offset = end_offsets.get(partition, 0)
         if position.offset > end_offset:
-            return f"partition {partition} ends at {end_offset}, was read up to {position.offset}"
+            return f"partition {partition} was read to {position.offset}, but ends at {end_offset}"
     return ""
 
 
 def newest_append_time_ms(positions: Mapping[int, ReadPosition]) -> int:
-    """Return when, by the brokers' clocks, the cache last got a record; 0 if never.
+    """Return when the cache last received a record, by the brokers' clocks; 0 if never.
 
-    All heartbeats are records of the topic, so a running process gets records often.
+    All heartbeats are records of the topic, so a running process often receives records.
     """
     return max((position.append_time_ms for position in positions.values()), default=0)
 
 
 def is_stale(fed_ms: int, now_ms: int, delete_retention_ms: int) -> bool:
-    """Return whether a cache without records since `fed_ms` may miss tombstones at `now_ms`."""
+    """Return whether, at `now_ms`, over half the tombstone retention has passed since `fed_ms`."""
     return fed_ms > 0 and now_ms - fed_ms > delete_retention_ms // 2

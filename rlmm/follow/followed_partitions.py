@@ -1,9 +1,9 @@
 """Tracks which metadata partitions are followed, and which of them are caught up.
 
-A partition is caught up once the records that it had when following began are applied. From then
-on, queries about it work, even while the topic is unreachable, until it is forgotten. It is
-forgotten before its data is dropped. Each catch-up has its own number, so that a query can detect a
-drop during its run.
+A partition is caught up once the records that it contained when following began are applied. Then
+queries about it work, even while the topic is unreachable, until it is forgotten. It is forgotten
+before its data is dropped. Each catch-up has a different number, so that a query can detect that
+data was dropped while it ran.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from rlmm.positions import ReadPosition
 
 
 class FollowedPartitions:
-    """The followed partitions. Only the follower's thread changes them; it replaces `caught_up`."""
+    """Represents the followed partitions.
+
+    Only the follower's thread changes them. Other threads may read `caught_up`, which is replaced
+    and never changed in place.
+    """
 
     def __init__(self) -> None:
         self.numbers: frozenset[int] = frozenset()
@@ -24,12 +28,12 @@ class FollowedPartitions:
         self._run = 0
 
     def begin(self) -> None:
-        """Follow none; partitions that were caught up still answer queries."""
+        """Follow no partitions; those that were caught up still answer queries."""
         self.numbers = self._awaited = frozenset()
         self._missing_ends = {}
 
     def forget(self, partitions: Collection[int] | None = None) -> None:
-        """Stop answering queries about these partitions, or about all."""
+        """Stop answering queries about these partitions; about all partitions if None."""
         gone = self.caught_up.keys() if partitions is None else partitions
         self.caught_up = {p: run for p, run in self.caught_up.items() if p not in gone}
 
@@ -38,7 +42,7 @@ class FollowedPartitions:
     ) -> None:
         """Follow exactly these partitions; new ones are caught up at their `new_ends`.
 
-        `awaited`: the process is not ready until these are caught up.
+        If `awaited`, the process is not ready until all of them are caught up.
         """
         self._missing_ends = {
             p: end for p, end in {**self._missing_ends, **new_ends}.items() if p in partitions
@@ -49,7 +53,7 @@ class FollowedPartitions:
     def settle(self, positions: Mapping[int, ReadPosition], answered: Collection[int]) -> bool:
         """Update which partitions are caught up; return whether any has just caught up.
 
-        A partition counts only after it has answered: the answer confirms what was read before.
+        A partition counts only after it has answered, which confirms the records read before.
         """
         reached = [
             p
@@ -65,7 +69,7 @@ class FollowedPartitions:
         return True
 
     def awaited_ends(self) -> Mapping[int, int]:
-        """Return the ends that the process's readiness still waits for."""
+        """Return the ends that the awaited partitions must still reach."""
         return {p: end for p, end in self._missing_ends.items() if p in self._awaited}
 
     @property
@@ -75,5 +79,5 @@ class FollowedPartitions:
 
     @property
     def catching_up_count(self) -> int:
-        """How many followed partitions are not caught up."""
+        """The number of followed partitions that are not caught up."""
         return len(self._missing_ends)

@@ -1,19 +1,19 @@
-"""Follower: keeps the cache at the end of the metadata topic, through all failures.
+"""Keeps the cache at the end of the metadata topic, through all failures.
 
     disconnected ── topic has the right shape, cache continued or rebuilt ──► following
          ▲                                                                     │
          └─ topic unreachable at the start, gone, replaced, truncated, wrong shape;
                                               cache cannot be used ─────────────┘
 
-It follows the assigned metadata partitions. It becomes ready once it has applied all that they
-contained when it connected. Partitions that are assigned later catch up one by one. It drops the
-data of partitions that are no longer assigned.
+The follower reads the assigned metadata partitions. It becomes ready once it has applied all
+records that they contained when it connected. Partitions that are assigned later catch up one by
+one. The follower drops the data of partitions that are no longer assigned.
 
-If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
-can be published. After a quarter of delete.retention.ms it connects again, to find out whether it
-may have missed tombstones. While the cache cannot be used, the follower is not ready, because the
-data lags the topic. If an empty cache replaces a damaged one, queries fail until it is caught up.
-Run `step` in a loop, with the pauses that it returns.
+If the topic becomes unreachable later, the follower stays ready, because its data is still true,
+but nothing can be published. After a quarter of delete.retention.ms, it connects again, to check
+whether it may have missed tombstones. While the cache cannot be used, the follower is not ready,
+because the data lags the topic. If an empty cache replaces a damaged one, queries fail until it is
+caught up. Call `step` in a loop, with the pauses that it returns.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _log = logging.getLogger(__name__)
 
 DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 _START = ReadPosition(offset=0)
-_UNCONFIRMED = "the metadata topic has not yet confirmed the records that were read before"
+_UNCONFIRMED = "the metadata topic has not yet confirmed the records that the cache contains"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerSettings:
-    """Limits of following: records of one `step`, wait times, and the interval of topic checks.
+    """Represents the limits of one `step`, the wait times, and the interval of topic checks.
 
-    From `bulk_events_count` missing events on, the cache is optimized for many writes.
+    If at least `bulk_events_count` events are missing, the cache is optimized for many writes.
     """
 
     max_records_per_step: int = 10_000
@@ -70,7 +70,7 @@ class FollowerSettings:
 class Follower:
     """Keeps a metadata cache current.
 
-    For one thread, except `readiness`, `identity`, `caught_up` and `metrics`.
+    For one thread; any thread may read `readiness`, `identity`, `caught_up` and `metrics`.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Follower:
         self.identity: TopicIdentity | None = None
         self.readiness = Readiness(
             is_ready=False,
-            reason="not connected to the metadata topic yet",
+            reason="the process has not yet connected to the metadata topic",
             kind=UnreadyReason.UNREACHABLE,
         )
 
@@ -118,14 +118,15 @@ class Follower:
     def caught_up(self) -> Mapping[int, int]:
         """The metadata partitions that answer queries, each with the number of its catch-up.
 
-        A result is complete if that number was equal before and after the query.
+        A result is complete if that number was the same before and after the query.
         """
         return self._followed.caught_up
 
     def step(self) -> int:
         """Connect, or apply the next records; return the pause before the next `step`, in ms.
 
-        Counts and logs failures that a later `step` may repair, and does not raise them.
+        Counts failures that a later `step` may repair, and does not raise them. Logs the first
+        failure in a row.
         """
         try:
             now_ms = self._clock.monotonic_ms()
@@ -149,7 +150,7 @@ class Follower:
             elif not self._connected:
                 self._set_readiness(str(error), UnreadyReason.UNREACHABLE)
             return self._failed(error)
-        # A connection alone proves little: a cache on a full disk opens, but then rejects writes.
+        # Being connected proves little: a cache on a full disk opens, but then rejects writes.
         if self.readiness.is_ready:
             self._failures_in_row = 0
         return 0
@@ -191,7 +192,7 @@ class Follower:
         self._doubted_ms = now_ms
 
     def _check(self) -> None:
-        """Check whether the topic is still the same and still has the right shape."""
+        """Check the topic's identity and shape, and read its end offsets."""
         self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
         identity = self._continuation.find_topic()
         if identity != self.identity:
@@ -202,9 +203,9 @@ class Follower:
             self._confirmed_ms = self._clock.wall_ms()
 
     def _read_again_if_stalled(self) -> None:
-        """Assign the partitions again if a lagging one delivered nothing since the last check.
+        """Assign the partitions again if one lags and delivered nothing since the last check.
 
-        A client can stop fetching a partition when its leader fails, without any error.
+        When a partition's leader fails, a client can stop fetching without any error.
         """
         lagging = {
             partition: position.offset
@@ -224,14 +225,14 @@ class Follower:
             )
 
     def _is_in_doubt(self) -> bool:
-        """Return whether the last complete catch-up is so old that tombstones may be missing."""
+        """Return whether it is time to connect again, to check for missed tombstones."""
         if not self._confirmed_ms:
             return False
         since_ms = max(self._confirmed_ms, self._doubted_ms)
         return self._clock.wall_ms() - since_ms > self._settings.delete_retention_ms // 4
 
     def _change(self) -> None:
-        """Follow the assigned partitions; if their ends are unknown, retry after a pause."""
+        """Follow the wanted partitions; if reading their ends fails, pause before the next try."""
         self._next_change_ms = self._clock.monotonic_ms() + self._settings.retry_backoff_max_ms
         new = self._wanted() - self._followed.numbers
         self._follow(self._topic.end_offsets(sorted(new)) if new else {}, awaited=False)
@@ -242,10 +243,10 @@ class Follower:
         return self._assignment.wanted(self.identity.partition_count, self._progress.positions)
 
     def _follow(self, ends: Mapping[int, int], *, awaited: bool) -> None:
-        """Follow the wanted partitions, new ones up to these ends at first; drop the others."""
+        """Follow the wanted partitions and drop the others; new ones catch up to `ends`."""
         cached, wanted, followed = self._progress.positions, self._wanted(), self._followed
         if not wanted - followed.numbers <= ends.keys():
-            return  # more partitions were assigned during the request for the ends
+            return  # more partitions were assigned while the ends were read
         gone = cached.keys() - wanted
         if gone:
             assert self.identity is not None, "known since it is connected"
@@ -268,7 +269,7 @@ class Follower:
 
     def _apply(self) -> None:
         assert self.identity is not None, "known since it is connected"
-        # Records that were read but not applied come again only after another assignment.
+        # The client delivers records that were not applied again only after another assignment.
         if not self._assigned:
             self._topic.assign(self._progress.positions)
         self._assigned = False
@@ -281,18 +282,18 @@ class Follower:
         self._applied_count += counts.accepted
         self._refused.update(counts.refused)
         self._skipped.update(counts.skipped)
-        # The topic's times may show that much time passed even if this host's clock does not.
+        # Timestamps of the topic may show that much time passed even if this host's clock does not.
         too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
         if not self.readiness.is_ready and too_old:
             self._followed.forget()
-            self._continuation.rebuild(self.identity, "records are too far from the checkpoint")
+            self._continuation.rebuild(self.identity, "the checkpoint is too old")
             self._counts["rebuilds"] += 1
             self._connected = False
             return
         self._settle()
 
     def _settle(self) -> None:
-        """Update which partitions are caught up, and the readiness."""
+        """Update the caught-up partitions and the readiness."""
         answered = self._topic.answered() if self._assigned else frozenset()
         if self._followed.settle(self._progress.positions, answered):
             self._progress.notify()
@@ -301,13 +302,13 @@ class Follower:
         if not self.readiness.is_ready:
             ends = self._followed.awaited_ends()
             missing = self._progress.behind_count(ends)
-            reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
+            reason = f"unapplied metadata events: {missing}" if missing else _UNCONFIRMED
             self._set_readiness(reason if ends else "", UnreadyReason.CATCHING_UP)
             if not ends:
                 self._confirmed_ms = self._clock.wall_ms()
 
     def _set_bulk_mode(self, *, enabled: bool) -> None:
-        """Set bulk mode even if it was set before: a cache that is opened again loses it."""
+        """Set bulk mode, even if it was set before: a reopened cache is no longer in bulk mode."""
         if enabled or self._has_bulk_mode:
             self._cache.set_bulk_mode(enabled=enabled)
             self._has_bulk_mode = enabled
@@ -324,7 +325,7 @@ class Follower:
         self._set_readiness(str(error), kind)
 
     def _lose_cache(self, reason: str) -> None:
-        """Become not ready at once, but still measure how far the cache lags the topic."""
+        """Become not ready, but still read the topic's ends, to measure the cache's lag."""
         self._connected = False
         self._set_readiness(f"the cache cannot be used: {reason}", UnreadyReason.CACHE)
         if self.identity is None:
@@ -333,7 +334,7 @@ class Follower:
             self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
 
     def _set_readiness(self, reason: str, kind: UnreadyReason) -> None:
-        """Set not ready for a reason, or ready if it is empty."""
+        """Become not ready for `reason`, or ready if `reason` is empty."""
         before = self.readiness
         self.readiness = Readiness(
             is_ready=not reason, reason=reason, kind=kind if reason else None

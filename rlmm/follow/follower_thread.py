@@ -1,4 +1,4 @@
-"""Runs the follower in a thread, and detects a call that never returns."""
+"""Runs the follower in a thread, and detects a call that does not return."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _log = logging.getLogger(__name__)
 
 
 class LoopBody(Protocol):
-    """Represents what the thread calls again and again."""
+    """Represents the object whose `step` the thread calls in a loop."""
 
     def step(self) -> int:
         """Do what is due; return the pause before the next call, in milliseconds."""
 
 
 class FollowerThread:
-    """Calls `step` from `start` to `request_stop`. Thread-safe."""
+    """Calls `step` in a loop, from `start` until `request_stop`. Thread-safe."""
 
     def __init__(self, follower: LoopBody, clock: Clock) -> None:
         self._follower = follower
@@ -33,18 +33,19 @@ class FollowerThread:
 
     @property
     def is_started(self) -> bool:
-        """Return whether `start` was called, even if the thread has ended since."""
+        """Whether `start` was called, even if the thread has ended since."""
         return self._thread is not None
 
     @property
     def is_stopping(self) -> bool:
-        """Return whether `request_stop` was called."""
+        """Whether `request_stop` was called."""
         return self._stop.is_set()
 
     def is_hanging(self) -> bool:
-        """Return whether the last call began over ten minutes ago, and so will not return.
+        """Return whether the current call began over ten minutes ago; it will not return.
 
-        librdkafka can deadlock when a broker leaves the cluster. Only the end of the process helps.
+        librdkafka can deadlock when a broker leaves the cluster. Only a restart of the process
+        helps.
         """
         if self._thread is None or self._stop.is_set():
             return False
@@ -57,11 +58,11 @@ class FollowerThread:
         self._thread.start()
 
     def request_stop(self) -> None:
-        """Let the thread end after the current call."""
+        """Make the thread end after the current call; do not wait for it."""
         self._stop.set()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the thread's end."""
+        """Wait up to `timeout_s` for the thread to end."""
         if self._thread is not None:
             self._thread.join(timeout_s)
 
@@ -70,8 +71,8 @@ class FollowerThread:
             self._called_ms = self._clock.monotonic_ms()
             try:
                 pause_ms = self._follower.step()
-            except Exception:  # noqa: BLE001 - the loop survives a bug: the cache still serves
-                _log.exception("following the metadata topic failed")
+            except Exception:  # noqa: BLE001 - the loop survives a bug, as the cache is usable
+                _log.exception("cannot follow the metadata topic: unexpected error, trying again")
                 pause_ms = _BUG_PAUSE_MS
             if pause_ms:
                 self._stop.wait(pause_ms / 1000)

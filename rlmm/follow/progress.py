@@ -1,4 +1,4 @@
-"""Progress: how far the topic is applied, and the outcomes of the events that callers wait for.
+"""Tracks how far the topic is applied, and the outcomes of events that callers wait for.
 
 A caller registers an event's id before it writes the event, so the outcome cannot be missed.
 Thread-safe. Memory: one entry for each running call of `publish`.
@@ -14,7 +14,10 @@ from rlmm.spi import PublishResult
 
 
 class Progress:
-    """Applied positions and awaited outcomes; the applier writes them, any thread reads them."""
+    """Represents applied positions and awaited outcomes.
+
+    The follower's thread writes them; any thread may read them.
+    """
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -29,11 +32,11 @@ class Progress:
 
     @property
     def broker_time_ms(self) -> int:
-        """The newest LogAppendTime applied."""
+        """The largest LogAppendTime of the applied records; 0 if there are none."""
         return self._broker_time_ms
 
     def restart(self, positions: Mapping[int, ReadPosition], broker_time_ms: int) -> None:
-        """Begin from a checkpoint, or from the beginning."""
+        """Replace the positions, for example by those of a checkpoint."""
         with self._changed:
             self._positions = dict(positions)
             self._broker_time_ms = max(self._broker_time_ms, broker_time_ms)
@@ -45,7 +48,7 @@ class Progress:
         broker_time_ms: int,
         results: Mapping[bytes, PublishResult],
     ) -> None:
-        """Record the newly applied positions, with the outcomes of awaited events among them."""
+        """Set the newly applied positions, and the outcomes of the awaited events below them."""
         with self._changed:
             self._positions = {**self._positions, **positions}
             self._broker_time_ms = max(self._broker_time_ms, broker_time_ms)
@@ -55,12 +58,12 @@ class Progress:
             self._changed.notify_all()
 
     def notify(self) -> None:
-        """Wake callers that wait for something other than an advance."""
+        """Wake all waiting callers after a change that is not an advance."""
         with self._changed:
             self._changed.notify_all()
 
     def expect(self, event_id: bytes) -> None:
-        """Await an event until `forget`."""
+        """Begin to await an event; call `forget` afterwards."""
         with self._changed:
             self._results[event_id] = None
 
@@ -83,7 +86,7 @@ class Progress:
         return self.behind_count(end_offsets) == 0
 
     def behind_count(self, end_offsets: Mapping[int, int]) -> int:
-        """Return the number of offsets below these that are not applied."""
+        """Return the number of unapplied offsets below these."""
         positions = self._positions
         start = ReadPosition(offset=0)
         return sum(
@@ -92,6 +95,6 @@ class Progress:
         )
 
     def wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until the predicate, checked after each change, is true; False on timeout."""
+        """Wait until the predicate is true, checking it after each change; False on timeout."""
         with self._changed:
             return self._changed.wait_for(predicate, timeout_ms / 1000)

@@ -1,9 +1,9 @@
-"""SharedEnds: one request for the topic's ends serves all concurrent callers.
+"""Shares requests for the topic's end offsets among concurrent callers.
 
-A response covers only what was written before its request. So a caller cannot use a request that
-was sent before its call: it waits for the next one, which all such callers share. Each set of
-partitions thus has at most one running and one waiting request. Requests for different sets run in
-parallel, because the leader of one partition may be unavailable.
+A response covers only records that were written before its request. So a caller cannot use a
+request that was sent before its call: it waits for the next request, which all such callers share.
+Thus each set of partitions has at most one running and one waiting request. Requests for different
+sets run in parallel, because the leader of one partition may be unavailable.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from threading import Lock
 from rsm.segment.errors import RetriableError
 
 _THREADS = 16
-_CLOSED = "the client of the metadata topic is closed"
+_CLOSED = "cannot read the metadata topic's end offsets: the client is closed"
 _Ends = Mapping[int, int]
 
 
 class SharedEnds:
-    """Shared requests. Thread-safe. It starts up to 16 threads as needed, until `close`."""
+    """Shares requests for end offsets. Thread-safe. Starts up to 16 threads as needed."""
 
     def __init__(self, ask: Callable[[Sequence[int]], _Ends]) -> None:
         """`ask` returns the next offset of each partition, or raises RetriableError."""
@@ -31,9 +31,9 @@ class SharedEnds:
         self._under_way: set[frozenset[int]] = set()
 
     def of(self, partitions: Iterable[int], timeout_ms: int) -> _Ends:
-        """Return the ends as of this call or later.
+        """Return the end offsets as of this call or later.
 
-        Raises RetriableError if the brokers do not return them in time, or after `close`.
+        Raises RetriableError after `close`, or if the brokers do not return them in time.
         """
         asked = frozenset(partitions)
         with self._lock:
@@ -45,12 +45,15 @@ class SharedEnds:
         try:
             return ends.result(timeout_ms / 1000)
         except TimeoutError as error:
-            raise RetriableError("the brokers did not return the topic's ends in time") from error
+            raise RetriableError(
+                "cannot read the metadata topic's end offsets: the brokers did not respond in time",
+                timeout_ms=timeout_ms,
+            ) from error
         except CancelledError as error:
             raise RetriableError(_CLOSED) from error
 
     def close(self) -> None:
-        """Send no more requests, and cancel those that wait to be sent. Idempotent."""
+        """Send no more requests, and cancel the waiting ones. Idempotent."""
         self._askers.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             waiting, self._waiting = self._waiting, {}
@@ -58,7 +61,7 @@ class SharedEnds:
             ends.cancel()
 
     def _submit(self, asked: frozenset[int]) -> None:
-        """Start a request; the caller must have the lock."""
+        """Start a request; the caller must have acquired the lock."""
         try:
             self._askers.submit(self._request, asked)
         except RuntimeError as error:  # the executor was shut down

@@ -1,8 +1,8 @@
 """Audits the records of Kafka's own tiered storage. Pure.
 
-It checks metadata only, because only the cluster's storage plugin knows the objects' names. It
-finds gaps by offsets, regardless of leader epochs. Memory: each segment that is not deleted, as in
-Kafka.
+The audit checks only metadata, because only the cluster's RemoteStorageManager knows the objects'
+names. It finds gaps by offsets, regardless of leader epochs. Memory: all segments that are not
+deleted, as in Kafka.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class NativeFindingKind(Enum):
-    """The kind of a finding; the value is its name in output."""
+    """Represents the kind of a finding; the value is its name in output."""
 
     DANGLING_COPY = "dangling_copy"
     DANGLING_DELETE = "dangling_delete"
@@ -38,7 +38,7 @@ class NativeFindingKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativePosition:
-    """A record's position and its LogAppendTime."""
+    """Represents a record's position and its LogAppendTime."""
 
     position: MetadataPosition
     append_time_ms: int
@@ -46,9 +46,10 @@ class NativePosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeFinding:
-    """One finding and the record that shows it; for a gap, that of the segment after it.
+    """Represents one finding, at the position of the record that shows it.
 
-    `segment_id` is None if the finding concerns no single segment, `offsets` if no offsets.
+    For a gap, this is the last record of the segment after the gap. `segment_id` is None if the
+    finding is about no single segment. `offsets` is None if no offsets are known.
     """
 
     kind: NativeFindingKind
@@ -72,7 +73,7 @@ class _Deletion:
 
 
 class NativeAudit:
-    """Takes all records, those of each metadata partition in log order, then returns its findings.
+    """Finds faults in records, which are added in log order for each metadata partition.
 
     Not thread-safe.
     """
@@ -82,9 +83,9 @@ class NativeAudit:
         self._deletions: dict[TopicIdPartition, _Deletion] = {}
 
     def add(self, record: NativeRecord, native_position: NativePosition) -> None:
-        """Take the next record.
+        """Take the next record; ignore a snapshot.
 
-        Raises CorruptError if its offsets are not a range; the record then has no effect.
+        Raises CorruptError if the record's offsets are not a range; it then has no effect.
         """
         match record:
             case RemoteLogSegmentMetadataRecord(segment_id=segment_id, facts=facts):
@@ -107,11 +108,11 @@ class NativeAudit:
                     self._deletions[tip] = _Deletion(native_position=native_position, state=state)
 
     def segments_count(self) -> int:
-        """Return how many known segments are not deleted."""
+        """Return the number of known segments that are not deleted."""
         return sum(map(len, self._segments.values()))
 
     def findings(self, cut_off_ms: int) -> Iterator[NativeFinding]:
-        """Yield the findings whose records are older than `cut_off_ms`."""
+        """Yield the findings whose records were appended before `cut_off_ms`."""
         found = (
             *self._partition_deletions(),
             *(each for tip, known in self._segments.items() for each in _unsettled(tip, known)),

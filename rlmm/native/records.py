@@ -1,8 +1,8 @@
-"""Records of `__remote_log_metadata`, the topic of Kafka's own tiered storage (KIP-405). Pure.
+"""Decodes records of `__remote_log_metadata`, the topic of Kafka's tiered storage (KIP-405). Pure.
 
-A value is three unsigned varints (version of this frame, record type, type's version) and a message
-of flexible encoding (KIP-482). Names and meanings are Kafka's: unlike elsewhere in `rlm`,
-`end_offset` is the last offset of a segment, not the one after it.
+A value consists of three unsigned varints (frame version, record type, version of the type) and a
+message in the flexible encoding (KIP-482). Names and meanings are Kafka's: unlike elsewhere in
+`rlm`, `end_offset` is the last offset of a segment, not the offset after it.
 Source: org.apache.kafka.server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde.
 """
 
@@ -32,7 +32,7 @@ _TXN_INDEX_EMPTY_TAG = 0
 
 
 class NativeSegmentState(IntEnum):
-    """Kafka's RemoteLogSegmentState by its id."""
+    """Represents Kafka's RemoteLogSegmentState by its id."""
 
     COPY_SEGMENT_STARTED = 0
     COPY_SEGMENT_FINISHED = 1
@@ -41,7 +41,7 @@ class NativeSegmentState(IntEnum):
 
 
 class NativePartitionDeleteState(IntEnum):
-    """Kafka's RemotePartitionDeleteState by its id."""
+    """Represents Kafka's RemotePartitionDeleteState by its id."""
 
     DELETE_PARTITION_MARKED = 0
     DELETE_PARTITION_STARTED = 1
@@ -50,9 +50,10 @@ class NativePartitionDeleteState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeSegmentFacts:
-    """The fields of a segment's first record and of its snapshot.
+    """Represents the fields of a segment's first record, or of its snapshot.
 
-    `segment_leader_epochs` are (epoch, start offset). `custom_metadata` is the storage plugin's.
+    `segment_leader_epochs` contains pairs of epoch and start offset. `custom_metadata` is the
+    RemoteStorageManager's.
     """
 
     start_offset: int
@@ -69,7 +70,7 @@ class NativeSegmentFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogSegmentMetadataRecord:
-    """Type 0: the start of a segment's copy."""
+    """Represents type 0: the start of a segment's copy."""
 
     segment_id: RemoteLogSegmentId
     facts: NativeSegmentFacts
@@ -77,7 +78,7 @@ class RemoteLogSegmentMetadataRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogSegmentMetadataUpdateRecord:
-    """Type 1: a segment's next state."""
+    """Represents type 1: a segment's next state."""
 
     segment_id: RemoteLogSegmentId
     broker_id: int
@@ -88,7 +89,7 @@ class RemoteLogSegmentMetadataUpdateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotePartitionDeleteMetadataRecord:
-    """Type 2: the next state of a partition's deletion."""
+    """Represents type 2: the next state of a partition's deletion."""
 
     topic_id_partition: TopicIdPartition
     broker_id: int
@@ -98,7 +99,7 @@ class RemotePartitionDeleteMetadataRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogSegmentMetadataSnapshotRecord:
-    """Type 3: a segment in a snapshot; its partition is that of the snapshot."""
+    """Represents type 3: a segment in a snapshot, whose partition is the snapshot's."""
 
     segment_id: UUID
     facts: NativeSegmentFacts
@@ -115,8 +116,8 @@ NativeRecord = (
 def decode_native(value: bytes) -> NativeRecord:
     """Decode a record's value.
 
-    Raises CorruptError if it is invalid, UnsupportedError for a type, version or state of a newer
-    Kafka. It checks each length before it allocates memory.
+    Raises CorruptError if the value is invalid, UnsupportedError if its type, version or a state
+    is unknown. Checks each length before it allocates memory.
     """
     fields = _Fields(value)
     frame_version = fields.unsigned_varint()
@@ -124,7 +125,7 @@ def decode_native(value: bytes) -> NativeRecord:
     read = _READERS.get(record_type)
     if read is None or (frame_version, version) != (_FRAME_VERSION, _VERSION):
         raise UnsupportedError(
-            "cannot read an unknown record of remote log metadata",
+            "cannot read a record of remote log metadata: its type or version is unknown",
             frame_version=frame_version,
             type=record_type,
             version=version,
@@ -135,7 +136,7 @@ def decode_native(value: bytes) -> NativeRecord:
 
 
 def topic_of_native(record: NativeRecord) -> str | None:
-    """Return the name of a record's user topic; None for a snapshot, which does not have it."""
+    """Return the name of a record's user topic; None for a snapshot, which does not contain it."""
     match record:
         case RemoteLogSegmentMetadataSnapshotRecord():
             return None
@@ -146,7 +147,7 @@ def topic_of_native(record: NativeRecord) -> str | None:
 
 
 class _Fields:
-    """The fields of one message, in order."""
+    """Reads the fields of one message, in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -171,21 +172,23 @@ class _Fields:
     def string(self) -> str:
         content = self.nullable_bytes()
         if content is None:
-            raise CorruptError("a name is null", position=self._position)
+            raise CorruptError("cannot read a name: it is null", position=self._position)
         try:
             return content.decode()
         except UnicodeDecodeError as error:
-            raise CorruptError("a name is not UTF-8", position=self._position) from error
+            raise CorruptError(
+                "cannot read a name: it is not UTF-8", position=self._position
+            ) from error
 
     def nullable_bytes(self) -> bytes | None:
         length = self.unsigned_varint() - 1
         return None if length < 0 else self._take(length)
 
     def array_length(self, least_bytes: int) -> int:
-        """Return the length of an array with elements of at least `least_bytes` bytes each."""
+        """Return an array's length; each of its elements takes at least `least_bytes` bytes."""
         length = self.unsigned_varint() - 1
         if not 0 <= length * least_bytes <= self._left_bytes:
-            raise CorruptError("an array is longer than its message", length=length)
+            raise CorruptError("cannot read an array: it is longer than its message", length=length)
         return length
 
     def tagged(self) -> Mapping[int, bytes]:
@@ -197,7 +200,9 @@ class _Fields:
 
     def require_end(self) -> None:
         if self._left_bytes:
-            raise CorruptError("bytes follow the message", left_bytes=self._left_bytes)
+            raise CorruptError(
+                "cannot read a message: more bytes follow its end", left_bytes=self._left_bytes
+            )
 
     @property
     def _left_bytes(self) -> int:
@@ -210,7 +215,9 @@ class _Fields:
     def _take(self, length: int) -> bytes:
         if length > self._left_bytes:
             raise CorruptError(
-                "the message is cut short", position=self._position, wanted_bytes=length
+                "cannot read a message: it is cut short",
+                position=self._position,
+                wanted_bytes=length,
             )
         start, self._position = self._position, self._position + length
         return self._data[start : self._position]
@@ -260,7 +267,7 @@ _READERS: Mapping[int, Callable[[_Fields], NativeRecord]] = {
 
 
 def _segment_facts(fields: _Fields) -> NativeSegmentFacts:
-    """Read the fields from the start offset to the message's end."""
+    """Read the fields from the start offset to the end of the message."""
     start_offset, end_offset, broker_id = fields.int64(), fields.int64(), fields.int32()
     max_timestamp_ms, event_timestamp_ms = fields.int64(), fields.int64()
     epochs = tuple(_epoch(fields) for _ in range(fields.array_length(_EPOCH_BYTES_AT_LEAST)))
@@ -268,7 +275,9 @@ def _segment_facts(fields: _Fields) -> NativeSegmentFacts:
     state = _segment_state(fields)
     flag = fields.tagged().get(_TXN_INDEX_EMPTY_TAG, b"\0")
     if flag not in (b"\0", b"\1"):
-        raise CorruptError("the value of a tagged field is not a boolean", tag=_TXN_INDEX_EMPTY_TAG)
+        raise CorruptError(
+            "cannot read a tagged field: its value is not a boolean", tag=_TXN_INDEX_EMPTY_TAG
+        )
     return NativeSegmentFacts(
         start_offset=start_offset,
         end_offset=end_offset,
@@ -301,7 +310,9 @@ def _topic_id_partition(fields: _Fields) -> TopicIdPartition:
     topic, topic_id, partition = fields.string(), fields.uuid(), fields.int32()
     fields.tagged()
     if partition < 0:
-        raise CorruptError("a partition is negative", topic=topic, partition=partition)
+        raise CorruptError(
+            "cannot read a partition: its number is negative", topic=topic, partition=partition
+        )
     return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
 
 

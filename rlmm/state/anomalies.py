@@ -1,4 +1,4 @@
-"""The faults of stored objects, as a partition's state has them. Pure."""
+"""Represents the faults of stored objects in a partition's state. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rsm.segment.ranges import OffsetRange
 OBJECT_KEY_MAX_CHARS = 4_096
 
 LOST_RANGES_MAX_COUNT = 256
-"""The maximum number of offset ranges in one acceptance; the rest of a segment needs another."""
+"""The maximum number of offset ranges in one acceptance; a segment with more needs several."""
 
 
 class AnomalyKind(Enum):
-    """The fault of a stored object; the value is the kind's number.
+    """The fault of a stored object; the value is its number in records.
 
-    LOSS_ACCEPTED: the object is missing or corrupt, and an operator has given it up.
+    For LOSS_ACCEPTED, the object is missing or corrupt, and an operator has given it up.
     """
 
     MISSING = 1
@@ -32,11 +32,12 @@ class AnomalyKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """An object of a finished segment that could not be read as it was stored.
+    """An object of a finished segment that is missing or corrupt.
 
-    `segment` is the segment's id. `first_ms` and `last_ms` are the reporter's wall clock at the
-    first and last failed attempt, and `attempts` is how many failed. `lost` are the offsets that an
-    operator gave up, ascending, for an accepted loss only. Raises ValueError.
+    `segment` is the segment's id. `first_ms` and `last_ms` are the reporter's wall-clock times of
+    the first and the last failed attempt to read the object, and `attempts` is the number of failed
+    attempts. `lost` are the offsets that an operator gave up, ascending; only an accepted loss has
+    them. The constructor raises ValueError for invalid values.
     """
 
     segment: UUID
@@ -49,13 +50,23 @@ class Anomaly:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.object_key) <= OBJECT_KEY_MAX_CHARS:
-            raise ValueError(f"an object key has {len(self.object_key)} characters")
+            raise ValueError(
+                f"the object key is invalid: it has {len(self.object_key)} characters, "
+                f"expected 1 to {OBJECT_KEY_MAX_CHARS}"
+            )
         if not 0 <= self.first_ms <= self.last_ms or self.attempts < 1:
-            raise ValueError("the times or attempts of an anomaly are invalid")
+            raise ValueError(
+                "the times or attempts of the anomaly are invalid: expected "
+                "0 <= first_ms <= last_ms and attempts >= 1 "
+                f"(first_ms={self.first_ms}, last_ms={self.last_ms}, attempts={self.attempts})"
+            )
         if len(self.lost) > LOST_RANGES_MAX_COUNT:
-            raise ValueError(f"an anomaly has over {LOST_RANGES_MAX_COUNT} ranges of lost offsets")
+            raise ValueError(
+                f"the anomaly is invalid: it has {len(self.lost)} ranges of lost offsets, "
+                f"expected at most {LOST_RANGES_MAX_COUNT}"
+            )
 
     @property
     def id(self) -> UUID:
-        """The same id for each reporter of this segment, object and kind."""
+        """The anomaly's id; all reporters of the same segment, object and kind use the same id."""
         return uuid5(self.segment, f"{self.kind.name} {self.object_key}")

@@ -1,4 +1,4 @@
-"""The recorded gaps of a partition: records that are neither stored nor on the broker. Pure."""
+"""Represents a partition's recorded gaps: offsets that neither tier contains. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rsm.segment.ranges import OffsetRange
 
 
 class GapReason(Enum):
-    """Why records are neither stored nor on the broker; the value is the reason's number.
+    """Why neither tier contains the offsets; the value is the reason's number.
 
-    Records of SHED and EXTERNAL_START were never stored. For ACCEPTED_LOSS, an operator gave up a
-    segment whose objects are damaged.
+    With SHED and EXTERNAL_START, the offsets were never stored. With ACCEPTED_LOSS, an operator
+    gave up a segment because its objects are damaged.
     """
 
     SHED = 1
@@ -22,10 +22,11 @@ class GapReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedGap:
-    """A range of offsets; some of them are neither stored nor on the broker.
+    """A range of offsets, of which at least some are in neither tier.
 
-    Readers read the stored offsets and skip the others, as in compacted logs. `unknown_fields`
-    are a newer version's additional fields, in protobuf.
+    Readers read the stored offsets and skip the others, as in compacted logs. `unknown_fields` are
+    additional fields of a newer version, encoded as protobuf. The constructor raises ValueError if
+    the range is empty.
     """
 
     offsets: OffsetRange
@@ -35,7 +36,7 @@ class RecordedGap:
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
-            raise ValueError(f"a gap has no offsets: {self.offsets}")
+            raise ValueError(f"the gap is invalid: its range is empty ({self.offsets})")
 
     def until(self, end_offset: int) -> RecordedGap:
         """Return the part below an offset, which must be inside the gap."""

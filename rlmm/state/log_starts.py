@@ -1,15 +1,16 @@
-"""Log starts of a partition, decided by its owners or requested by clients. Pure.
+"""Represents a partition's log starts, which owners decide or clients request. Pure.
 
-Each is valid within the leader epoch that it was decided in. If a later epoch begins below it, an
-unclean election has cut off the log that it was decided for, and the records from there on are new.
+A log start is valid for the log of the leader epoch in which it was decided. If a later epoch
+begins at a lower offset, an unclean election has truncated that log there, and the later records
+are new.
 
-The decisions are kept unchanged and applied to a lineage on each query, because a second election
-may restore the history that the first one cut off. One start covers another if its offset and its
-epoch are equal or higher. Then it reaches at least as far in every lineage. So the covered one can
-be removed at any time, by compaction too.
+Each query applies the unchanged decisions to a lineage, because a second election may restore the
+history that the first one cut off. One start covers another if neither its offset nor its epoch is
+lower. Then it reaches at least as far in every lineage. So the covered start can be removed at any
+time, also by compaction.
 
-Records that a deposed leader appended in an earlier epoch may become live through an unclean
-election. A log start cannot distinguish them from those that it was decided for.
+An unclean election may restore records that a deposed leader appended in an earlier epoch. A log
+start cannot distinguish them from the records for which it was decided.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rsm.segment.epochs import Lineage
 
 
 class LogStart(NamedTuple):
-    """An offset, and the leader epoch in which it was decided."""
+    """A log start, and the leader epoch in which it was decided or requested."""
 
     offset: int
     leader_epoch: int
@@ -30,7 +31,7 @@ class LogStart(NamedTuple):
         return self.offset >= other.offset and self.leader_epoch >= other.leader_epoch
 
     def within(self, lineage: Lineage) -> int:
-        """Return the log start that this decision results in, for a log of this lineage."""
+        """Return the log start that results from this decision in a log with this lineage."""
         later = (e.start_offset for e in lineage.entries if e.epoch > self.leader_epoch)
         return min([self.offset, *later])
 
@@ -38,7 +39,7 @@ class LogStart(NamedTuple):
 def uncovered(
     starts: Iterable[LogStart], covering: Sequence[LogStart] = ()
 ) -> tuple[LogStart, ...]:
-    """Drop starts that another one or one of `covering` covers; return the rest, descending."""
+    """Return, descending, the starts that neither another start nor one of `covering` covers."""
     kept: list[LogStart] = []
     for start in sorted(starts, reverse=True):
         if not any(each.covers(start) for each in (*kept, *covering)):

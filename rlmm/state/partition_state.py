@@ -1,4 +1,4 @@
-"""The metadata of one partition as a whole."""
+"""Represents the metadata of one partition. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class RemotePartitionDeleteState(Enum):
-    """KIP-405's states of deleting all stored data of a partition, in the order of their values."""
+    """KIP-405's states of the deletion of a partition's stored data, in the order of values."""
 
     DELETE_PARTITION_MARKED = 1
     DELETE_PARTITION_STARTED = 2
@@ -24,9 +24,10 @@ class RemotePartitionDeleteState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLease:
-    """A job reads the stored data of `offsets`; none of it is deleted before `expires_ms`.
+    """A job's right to read the stored data of `offsets`, which is not deleted until `expires_ms`.
 
-    The brokers' clock decides. An expired lease stays known until its tombstone is applied.
+    The brokers' clock decides when it expires. An expired lease stays in the state until its
+    tombstone is applied.
     """
 
     lease_id: UUID
@@ -37,18 +38,19 @@ class ReadLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """The metadata of one partition as a whole.
+    """The metadata of one partition, without its segments.
 
     `owner` made the newest claim of the highest epoch. `lineage` comes from the newest claim or
-    trim. `log_starts` are the owners' decisions, `log_start_requests` the clients' requests, and
-    `trims` are the offsets up to which the owners trimmed the local log, or are about to. All three
-    are as in rlmm/state/log_starts.py; properties such as `log_start_offset` apply them to this
-    lineage. `read_leases` and `anomalies` ascend by id. An anomaly of an unfinished segment has no
-    effect. `recorded_gaps` ascend, and `gaps_epoch` is the leader epoch that recorded them; `gaps`
-    are those that still apply. `accepted_loss_epoch` and `accepted_start_offset` are an operator's
-    LossAccepted. `offload_requested_offset`: copy segments that end at or below it now. `deletion`
-    is the progress of deleting all stored data; None if none is planned. Once it has finished, the
-    other fields are empty.
+    trim. `log_starts` are the owners' decisions, and `log_start_requests` the clients' requests.
+    `trims` are the offsets up to which the owners trimmed the local log, or are about to.
+    Properties such as `log_start_offset` apply these three to `lineage`
+    (rlmm/state/log_starts.py).
+    `read_leases` and `anomalies` ascend by id. An anomaly of an unfinished segment has no effect.
+    `recorded_gaps` ascend, and `gaps_epoch` is the leader epoch in which they were recorded.
+    `accepted_loss_epoch` and `accepted_start_offset` are the maxima of operators' LossAccepted
+    events. The owner copies the segments below `offload_requested_offset` without delay.
+    `deletion` is the state of the deletion of all stored data, None if no deletion is planned. Once
+    it has finished, the other fields are empty.
     """
 
     owner: Writer | None = None
@@ -67,12 +69,12 @@ class PartitionState:
 
     @property
     def log_start_offset(self) -> int | None:
-        """The first readable offset; None until a log start is recorded."""
+        """The log start that the owners decided; None until one is recorded."""
         return self._furthest(self.log_starts)
 
     @property
     def log_start_requested_offset(self) -> int | None:
-        """The log start that clients request; None without a request, or if it is already met."""
+        """The log start that clients request; None if there is no request, or if it is met."""
         requested = self._furthest(self.log_start_requests)
         start = self.log_start_offset
         is_met = requested is not None and start is not None and requested <= start
@@ -80,7 +82,7 @@ class PartitionState:
 
     @property
     def trimmed_offset(self) -> int | None:
-        """The local start after the owners' trims, unless others move it; None: no trim."""
+        """The local start after the owners' trims, unless others moved it; None if no trim."""
         return self._furthest(self.trims)
 
     def has_covered(self, request: LogStart) -> bool:
@@ -89,9 +91,10 @@ class PartitionState:
 
     @property
     def gaps(self) -> tuple[RecordedGap, ...]:
-        """The recorded gaps above the log start and within the log that they were recorded for.
+        """The parts of the recorded gaps that still apply.
 
-        After an unclean election cut off that log, the records of a later leader are no gap.
+        Omits gaps that end at or below the log start. If an unclean election truncated the log in
+        which they were recorded, they end where a later leader's records begin.
         """
         if not self.recorded_gaps:
             return ()
@@ -105,7 +108,7 @@ class PartitionState:
 
     @property
     def first_readable_offset(self) -> int | None:
-        """The first readable offset, by the log start or by a client's request."""
+        """The log start, or a client's higher request; None if there is neither."""
         starts = (self.log_start_offset, self.log_start_requested_offset)
         return max((start for start in starts if start is not None), default=None)
 

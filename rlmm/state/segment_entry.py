@@ -1,7 +1,7 @@
-"""The cache's entry of one segment: its newest accepted record, and the ids of all records. Pure.
+"""Represents the cache's entry of a segment: its newest accepted record, and all record ids. Pure.
 
-The entry keeps the record's value as read, so that a fold never builds its metadata. Separate
-fields have what the fold and the indexes need. As bytes:
+The entry keeps the record's value as it was read, so that a fold never decodes the metadata in it.
+Separate fields contain the values that the fold and the indexes need. In bytes:
 
 | field | type |
 |---|---|
@@ -40,9 +40,10 @@ _FINISHED_NUMBER = SegmentState.COPY_SEGMENT_FINISHED.value
 
 
 class SegmentEntry(NamedTuple):
-    """One segment in any state; `state` None: no record was accepted, or a tombstone erased it.
+    """The entry of a segment in any state.
 
-    `epochs` and `records` are packed as the module describes; `value` is a MetadataEvent.
+    `state` is None if no record was accepted, or if a tombstone erased the segment. The module
+    describes the encoding of `epochs` and `records`; `value` is an encoded MetadataEvent.
     """
 
     records: bytes
@@ -127,14 +128,14 @@ class SegmentEntry(NamedTuple):
         )
 
     def lineage(self) -> tuple[EpochEntry, ...]:
-        """Return `epochs` as entries."""
+        """Decode `epochs`."""
         return tuple(
             EpochEntry(epoch=epoch, start_offset=start_offset)
             for epoch, start_offset in _EPOCH.iter_unpack(self.epochs)
         )
 
     def epoch_ranges(self) -> list[tuple[int, int, int]]:
-        """Return (epoch, start offset, end offset) of each epoch with records in the segment."""
+        """Return (epoch, start offset, end offset) for each epoch with records in the segment."""
         end_offset = self.end_offset
         ranges = []
         for epoch, start_offset in reversed(list(_EPOCH.iter_unpack(self.epochs))):
@@ -147,27 +148,27 @@ class SegmentEntry(NamedTuple):
         """Return the epochs with records in the segment, as `pack_covered_epoch` encodes them."""
         epochs = self.epochs
         if len(epochs) == _EPOCH.size:
-            return [epochs[: _COVERED_EPOCH.size]]  # nearly all segments have only one epoch
+            return [epochs[: _COVERED_EPOCH.size]]  # fast: nearly all segments have one epoch
         return [pack_covered_epoch(epoch) for epoch, _, _ in self.epoch_ranges()]
 
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
-        """Return the ids of the accepted or of the refused records, in log order."""
+        """Return the ids of the accepted records, or of the refused ones, in log order."""
         flag = int(accepted)
         data = self.records
         starts = range(0, len(data), _RECORD_BYTES)
         return tuple(data[s + 1 : s + _RECORD_BYTES] for s in starts if data[s] == flag)
 
     def without_record(self, event_id: bytes) -> bytes:
-        """Return `records` without one id."""
+        """Return `records` without the record with this id."""
         data = self.records
         records = (data[s : s + _RECORD_BYTES] for s in range(0, len(data), _RECORD_BYTES))
         return b"".join(record for record in records if record[1:] != event_id)
 
 
 def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
-    """Return start and end offset of an epoch's part of a segment, from its entry as bytes.
+    """Return the start and end offset of an epoch's part of a segment, from the entry's bytes.
 
-    None if the part is empty or the segment is not finished.
+    Returns None if the segment is not finished, or has no records of the epoch.
     """
     state, end_offset, epoch_count = _PART.unpack_from(data)
     if state != _FINISHED_NUMBER:
@@ -183,12 +184,12 @@ def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
 
 
 def entry_state(data: bytes) -> SegmentState | None:
-    """Return the state in an entry's bytes; decode nothing else."""
+    """Decode only the state in an entry's bytes."""
     return _STATES.get(data[0])
 
 
 def entry_value(data: bytes) -> bytes:
-    """Return the value in an entry's bytes; decode nothing else."""
+    """Return the `value` in an entry's bytes, without decoding other fields."""
     epoch_count, record_count = _COUNTS.unpack_from(data)
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 
@@ -197,15 +198,15 @@ _EntryFields = tuple[
     bytes, SegmentState | None, bool, int, int, int, bool, int, int, int, int, bytes, bytes
 ]
 new_entry: Callable[[_EntryFields], SegmentEntry] = partial(tuple.__new__, SegmentEntry)
-"""Builds an entry from all its fields in order, in half the constructor's time."""
+"""Builds an entry from all its fields in order; takes half the time of the constructor."""
 
 pack_epoch = _EPOCH.pack
-"""Encodes one of `SegmentEntry.epochs`: epoch, start offset."""
+"""Encodes an epoch and its start offset for `SegmentEntry.epochs`."""
 
 pack_covered_epoch = _COVERED_EPOCH.pack
-"""Encodes one of `SegmentEntry.covered_epochs`."""
+"""Encodes an epoch as in the result of `SegmentEntry.covered_epochs`."""
 
 
 def with_record(before: SegmentEntry | None, flag: bytes, event_id: bytes) -> bytes:
-    """Return an entry's `records` plus one record; `flag` is ACCEPTED or REFUSED."""
+    """Return the `records` of an entry, if any, plus one; `flag` is ACCEPTED or REFUSED."""
     return before.records + flag + event_id if before else flag + event_id

@@ -1,4 +1,4 @@
-"""EventTopic: the metadata topic, as records of bytes."""
+"""Defines EventTopic: the metadata topic as records with keys and values of bytes."""
 
 from __future__ import annotations
 
@@ -19,62 +19,63 @@ class PublishedPosition:
 
 
 class PositionLostError(NotFoundError):
-    """A partition lost records that were read: it was truncated, and maybe written again."""
+    """A partition lost records that were read: it was truncated, and may have new ones there."""
 
 
 class UnknownResultError(RetriableError):
-    """A write of unknown result: the record may be in the topic, or be appended later."""
+    """The result of a write is unknown: the record may be in the topic, or be appended later."""
 
 
 class EventTopic(ABC):
-    """One metadata topic. `publish` is thread-safe; one thread reads (`assign`, `poll`)."""
+    """One metadata topic. `publish` and `end_offsets` are thread-safe; one thread reads."""
 
     @abstractmethod
     def ensure(self, *, create: bool) -> TopicIdentity:
-        """Check the topic's shape; if it does not exist and `create` is set, create it first.
+        """Check the topic's shape; if `create` is true, first create the topic if it is missing.
 
-        Raises NotFoundError if it does not exist and `create` is not set. Raises InvalidConfigError
-        with the setting if the shape is wrong (rlmm.topic.shape). Raises RetriableError if the
-        cluster does not respond.
+        Raises NotFoundError if the topic is missing and `create` is false. Raises
+        InvalidConfigError, which names the setting, if the shape is wrong (rlmm.topic.shape) or
+        cannot be created. Raises RetriableError if the cluster does not respond.
         """
 
     @abstractmethod
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
-        """Write one record and return when all in-sync replicas have it.
+        """Write one record, and return when all in-sync replicas have it.
 
-        Raises UnknownResultError if the result is unknown within the topic's delivery timeout.
-        Raises any other RetriableError if the record was not written. Never writes it twice.
+        Raises UnknownResultError if the result is still unknown after the delivery timeout. Raises
+        another RetriableError if the record was not written. Never writes the record twice.
         """
 
     @abstractmethod
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
-        """Read exactly these partitions, each from its position."""
+        """Assign these partitions instead of the previous ones; read each from its position."""
 
     @abstractmethod
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        """Return the next records of the assigned partitions, in order per partition; may be empty.
+        """Return the next records of the assigned partitions, or none after `timeout_ms`.
 
-        Raises RetriableError if the cluster is unreachable, NotFoundError if the topic is gone.
-        Raises PositionLostError if a position does not exist in its partition, or if the leader
-        epoch of the record before it shows that other records were read.
+        The records of each partition are in order. Raises RetriableError if the cluster is
+        unreachable, NotFoundError if the topic is gone. Raises PositionLostError if a partition
+        does not contain its position, or if the leader epoch of the record before the position
+        shows that the partition no longer contains the records that were read.
         """
 
     @abstractmethod
     def positions(self) -> Mapping[int, int]:
-        """Return each assigned partition's next offset, past compacted and control records."""
+        """Return each assigned partition's next offset; it skips compacted and control records."""
 
     @abstractmethod
     def answered(self) -> Collection[int]:
-        """Return the assigned partitions with a record or an end that was read since assignment.
+        """Return the partitions of which a record or the end was read since their assignment.
 
-        Such a record or end confirms that the partition contains the position and what was read
+        That confirms that the partition contains the position and the records that were read
         before it.
         """
 
     @abstractmethod
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
-        """Return the current end of each partition. Thread-safe. Raises RetriableError."""
+        """Return each partition's end offset. Raises RetriableError if a leader does not answer."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close the client; idempotent. Call no method afterwards."""
+        """Close the client; idempotent. Call no other method afterwards."""

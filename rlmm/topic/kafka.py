@@ -1,4 +1,4 @@
-"""The metadata topic in Kafka, with confluent-kafka.
+"""Reads and writes the metadata topic in Kafka, with confluent-kafka.
 
 Writes use acks=all and idempotence, so that each record is appended at most once.
 """
@@ -42,11 +42,11 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTimeouts:
-    """Time limits of the cluster.
+    """The time limits of requests to the cluster.
 
-    `fetch_wait_ms`: for an empty fetch response; see KafkaTopicReader. `request_ms`: for a
-    request. `produce_ms`: for one attempt to write a record, before the next attempt.
-    `delivery_ms`: for all attempts together.
+    `fetch_wait_ms` limits how long a broker delays an empty fetch response; see KafkaTopicReader.
+    `request_ms` limits each request, except writes. `produce_ms` limits each attempt to write a
+    record, and `delivery_ms` all attempts together.
     """
 
     fetch_wait_ms: int = 100
@@ -59,7 +59,7 @@ class KafkaTopic(EventTopic):
     """One metadata topic of one cluster; `client` is librdkafka's configuration (client.*).
 
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition), and
-    its queue of records being written (one per running call of `publish`).
+    its queue of records to write (one record per running call of `publish`).
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class KafkaTopic(EventTopic):
         settings: TopicSettings,
         timeouts: KafkaTimeouts | None = None,
     ) -> None:
-        """Do not connect yet; the first call does."""
+        """Create the clients; the first call of a method connects them."""
         self._name = settings.name
         self._client = client
         self._timeouts = timeouts or KafkaTimeouts()
@@ -102,23 +102,24 @@ class KafkaTopic(EventTopic):
             error = kafka_error(exception)
             self._replace_if_unusable(error, producer)
             raise RetriableError(
-                "cannot write a record: the producer rejects it", error=error.name()
+                "cannot write a record: the producer rejected it", error=error.name()
             ) from exception
         except BufferError as error:
-            raise RetriableError("cannot write a record: too many are being written") from error
+            raise RetriableError("cannot write a record: the producer's queue is full") from error
         give_up_s = time.monotonic() + self._timeouts.delivery_ms / 1000 + _DELIVERY_SLACK_S
         while not delivery.finished:
             if time.monotonic() > give_up_s:
                 self._replace_producer(producer, "no response")
                 raise UnknownResultError(
-                    "the broker did not acknowledge a record", partition=partition
+                    "cannot confirm a write: the broker did not acknowledge it in time",
+                    partition=partition,
                 )
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
             self._replace_if_unusable(delivery.error, producer)
-            # A rejection proves nothing: an earlier attempt may have been appended.
+            # A rejection proves nothing: an earlier attempt may have appended the record.
             raise UnknownResultError(
-                "it is not known whether a record was written",
+                "cannot confirm that a record was written",
                 partition=partition,
                 error=delivery.error.name(),
                 reason=delivery.error.str(),
@@ -149,16 +150,16 @@ class KafkaTopic(EventTopic):
         self._producer.flush(_CLOSE_TIMEOUT_S)
 
     def _replace_if_unusable(self, error: KafkaError, producer: Producer) -> None:
-        """Replace a producer that cannot be used again.
+        """Replace a producer that may be unusable after this error.
 
-        An idempotent producer may have lost its sequence numbers, and one that could not send may
-        know no broker any more (rlmm.topic.kafka_errors).
+        After a fatal error, an idempotent producer cannot continue its sequence numbers. After a
+        timeout, a producer may no longer know any broker (rlmm.topic.kafka_errors).
         """
         if error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001 - spelled so
             self._replace_producer(producer, error.name())
 
     def _replace_producer(self, producer: Producer, reason: str) -> None:
-        """Use another producer from now on; writes under way keep the old one."""
+        """Create a new producer for later writes; running writes keep the old one."""
         with self._producer_lock:
             if self._producer is not producer:
                 return
@@ -171,7 +172,7 @@ class KafkaTopic(EventTopic):
 
 
 class _Delivery:
-    """The outcome of one written record; polling the producer calls `done`."""
+    """The outcome of one write; a poll of the producer calls `done`."""
 
     def __init__(self) -> None:
         self.finished = False
@@ -190,8 +191,9 @@ class _Delivery:
 def producer_config(client: Mapping[str, str], timeouts: KafkaTimeouts) -> dict[str, object]:
     """Return the producer's settings; those that make writes safe override the client's.
 
-    `request.timeout.ms` is the broker's limit. librdkafka itself waits for a response for
-    `socket.timeout.ms`; the Java client has one setting for both.
+    `request.timeout.ms` limits how long the broker waits for its followers, and
+    `socket.timeout.ms` how long librdkafka waits for the response. The Java client has one setting
+    for both.
     """
     return {
         "linger.ms": 0,

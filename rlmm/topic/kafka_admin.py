@@ -1,4 +1,4 @@
-"""Creates the metadata topic, and requests its shape, identity and ends from the cluster."""
+"""Creates the metadata topic, and reads its shape, identity and end offsets from the cluster."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 _ENDS = "read the end of the metadata topic"
-_NOT_KNOWN_YET = "not all brokers know the metadata topic yet"
-# How long known brokers get to answer before the client looks up others.
+_NOT_KNOWN_YET = "not all brokers know the topic yet"
+# How long the known brokers have to answer before the client looks up others.
 _ATTEMPTS_S = (1.0, 2.0)
 
 T = TypeVar("T")
 
 
 class KafkaTopicAdmin:
-    """Requests about one topic. Thread-safe.
+    """Sends requests about one topic. Thread-safe.
 
-    `request_timeout_ms` limits each request. A connection without a response for that long is
-    closed, unless the client's `socket.timeout.ms` is set. A client that is older than
-    `replaced_after_s` is replaced if it finds no broker: librdkafka may have forgotten all of them
-    (rlmm.topic.kafka_errors).
+    `request_timeout_ms` limits each request. After that time without a response, librdkafka closes
+    the connection, unless the client's `socket.timeout.ms` sets another limit. A librdkafka client
+    that finds no broker is replaced if it is older than `replaced_after_s`: it may have forgotten
+    all brokers (rlmm.topic.kafka_errors).
     """
 
     def __init__(
@@ -85,11 +85,15 @@ class KafkaTopicAdmin:
         description = self._describe()
         if description is None:
             if not create:
-                raise NotFoundError("the metadata topic does not exist", topic=self._name)
+                raise NotFoundError(
+                    "cannot use the metadata topic: it does not exist", topic=self._name
+                )
             self._create(cluster)
             description = self._describe()
         if description is None or not description.partitions:
-            raise RetriableError(_NOT_KNOWN_YET, topic=self._name)
+            raise RetriableError(
+                f"cannot describe the metadata topic: {_NOT_KNOWN_YET}", topic=self._name
+            )
         check_shape(self._settings, self._shape(description))
         return TopicIdentity(
             cluster_id=cluster.cluster_id or "",
@@ -121,10 +125,10 @@ class KafkaTopicAdmin:
         return ends
 
     def _with_lookups(self, ask: Callable[[float], T]) -> T:
-        """Ask the known brokers, and look up leaders and controller between the attempts.
+        """Call `ask` up to three times; look up the leaders and the controller in between.
 
-        librdkafka's admin client would look them up only after minutes. Until then it keeps a CPU
-        busy while it waits for brokers that are gone.
+        librdkafka's admin client would look them up only after minutes. Until then, it would keep a
+        CPU busy while it waits for brokers that are gone.
         """
         for attempt_s in _ATTEMPTS_S:
             try:
@@ -148,14 +152,14 @@ class KafkaTopicAdmin:
         )
 
     def _replace_client(self) -> None:
-        """Begin again at the bootstrap servers; requests under way keep the old client."""
+        """Create a new client, which asks the bootstrap servers; running requests keep the old."""
         with self._replacing:
             now_s = time.monotonic()
             if now_s - self._created_s < self._replaced_after_s:
                 return
             self._created_s = now_s
             self._admin = self._new_client()
-        _log.info(LogLine("replaced the admin client of the metadata topic: it finds no broker"))
+        _log.info(LogLine("replaced the admin client of the metadata topic: it found no broker"))
 
     @property
     def _name(self) -> str:
@@ -205,7 +209,7 @@ class KafkaTopicAdmin:
                     reason=error.str(),
                     advice="Set it to at most the number of brokers",
                 ) from exception
-            # Another process may have created it in the meantime.
+            # Another process may have created the topic in the meantime.
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise map_error(error, "cannot create the metadata topic") from exception
         except FutureTimeoutError as timeout:
@@ -223,11 +227,16 @@ class KafkaTopicAdmin:
             )
 
     def _ask_of_topic(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
-        """Ask about the topic. Only its description shows that it does not exist: see `ensure`."""
+        """Return a result about the topic; report a missing topic as RetriableError.
+
+        Only the topic's description proves that the topic does not exist: see `ensure`.
+        """
         try:
             return self._ask(future, what, timeout_s=timeout_s)
         except NotFoundError as not_known:
-            raise RetriableError(_NOT_KNOWN_YET, topic=self._name, asked=what) from not_known
+            raise RetriableError(
+                f"cannot {what}: {_NOT_KNOWN_YET}", topic=self._name
+            ) from not_known
 
     def _ask(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
         try:
@@ -248,7 +257,7 @@ def admin_config(
 ) -> dict[str, str | int | float | bool]:
     """Return the admin client's settings; those of `client` override them.
 
-    A broker that is cut off closes no connection. librdkafka's own limit is a minute; until then
-    it asks that broker again.
+    A broker that is cut off does not close its connections. With its default limit of one minute,
+    librdkafka would send requests to that broker until then.
     """
     return {"socket.timeout.ms": request_timeout_ms, **client}

@@ -1,10 +1,10 @@
-"""Converts confluent_kafka's errors, by what the follower of a topic can do next.
+"""Converts confluent_kafka's errors to errors that say how a topic's reader can continue.
 
-librdkafka forgets all brokers when a broker responds with an empty list of brokers, as a starting
-broker may. It then never asks its bootstrap servers again (from 2.13 on;
-confluentinc/librdkafka#5301). Only another client helps. So a client that finds no broker is
-replaced, at most every `REPLACED_AFTER_S` seconds. While the cluster is unreachable, the
-replacement changes nothing.
+librdkafka forgets all brokers if a broker responds with an empty list of brokers, as a starting
+broker may do. Since version 2.13, it then never asks its bootstrap servers again
+(confluentinc/librdkafka#5301), and only a new client can connect. So a client that finds no broker
+is replaced, at most once in `REPLACED_AFTER_S` seconds. If the cluster is only unreachable, the
+replacement does no harm.
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ _TOPIC_GONE = frozenset(
 
 
 def finds_no_broker(error: KafkaError) -> bool:
-    """Return whether a lookup of metadata found no broker to ask."""
+    """Return whether the error says that the client cannot reach any broker it knows."""
     return error.code() in _NO_BROKER
 
 
 def map_error(error: KafkaError, message: str, **context: object) -> TieredStorageError:
-    """Return NotFoundError if a position or the topic is gone, else RetriableError."""
+    """Return PositionLostError or NotFoundError if a position or the topic is gone.
+
+    Returns RetriableError for all other errors.
+    """
     kind: type[TieredStorageError] = RetriableError
     if error.code() in _POSITION_LOST:
         kind = PositionLostError
@@ -54,6 +57,6 @@ def map_error(error: KafkaError, message: str, **context: object) -> TieredStora
 
 
 def kafka_error(exception: KafkaException) -> KafkaError:
-    """Return the error of an exception."""
+    """Return the KafkaError in a KafkaException."""
     error: KafkaError = exception.args[0]
     return error

@@ -1,4 +1,4 @@
-"""Reads a topic of Kafka by manual assignment, without a group, from given positions only."""
+"""Reads a topic from given positions, by manual assignment and without a consumer group."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _CANNOT_READ = "cannot read the topic"
 class KafkaTopicReader:
     """Reads one topic of one cluster; `client` is librdkafka's configuration. Not thread-safe.
 
-    After `replaced_after_s` without a record, it checks whether librdkafka still knows a broker. If
-    not, it begins again with a new consumer (rlmm.topic.kafka_errors).
+    Each time it gets no record for `replaced_after_s`, it checks whether librdkafka still knows a
+    broker. If not, it replaces the consumer (rlmm.topic.kafka_errors).
 
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
     """
@@ -53,13 +53,13 @@ class KafkaTopicReader:
         request_timeout_ms: int = 10_000,
         replaced_after_s: float = REPLACED_AFTER_S,
     ) -> None:
-        """Do not connect yet; the first call does.
+        """Create the consumer; the first call of a method connects it.
 
-        `fetch_wait_ms`: how long a broker waits for new records before it sends an empty response.
-        When reading begins, each partition can wait this long for the others of its broker, once.
-        While no records arrive, the reader sends each broker one request in this time.
-        `request_timeout_ms`: how long the reader waits for a response beyond that, unless the
-        client's `socket.timeout.ms` is set. Then it connects again, perhaps to another leader.
+        A broker waits up to `fetch_wait_ms` for new records before it sends an empty response. So
+        while no records arrive, the reader sends each broker one request in this time. When reading
+        begins, each partition can wait this long, once, for the other partitions of its broker. The
+        reader waits up to `request_timeout_ms` longer for a response, unless the client's
+        `socket.timeout.ms` sets another limit. Then it connects again, perhaps to another leader.
         """
         self._topic = topic
         self._new_consumer = partial(
@@ -73,9 +73,9 @@ class KafkaTopicReader:
         self._read_error: TieredStorageError | None = None
 
     def find_leaders(self) -> None:
-        """Look up the partitions' leaders, so that assigned partitions are read at once.
+        """Look up the partitions' leaders, so that the reader fetches at once after `assign`.
 
-        Otherwise librdkafka would look them up half a second later.
+        Otherwise, librdkafka would look them up half a second later.
         """
         with suppress(KafkaException):
             self._consumer.list_topics(self._topic, timeout=_LEADERS_TIMEOUT_S)
@@ -97,7 +97,10 @@ class KafkaTopicReader:
         return sorted(topic.partitions)
 
     def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]:
-        """Return each partition's current end. Raises RetriableError or NotFoundError."""
+        """Return each partition's end offset.
+
+        Raises NotFoundError if the topic is missing, RetriableError if the cluster does not answer.
+        """
         ends = {}
         for partition in partitions:
             try:
@@ -135,11 +138,11 @@ class KafkaTopicReader:
                 self._confirm(each, give_up_s)
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        """Implement EventTopic.poll. Raises RetriableError also if the consumer was replaced."""
+        """Implement EventTopic.poll. Also raises RetriableError if it replaced the consumer."""
         if self._read_error is not None:
             error, self._read_error = self._read_error, None
             raise error
-        # Wait for one record only: `consume` would wait for the full number.
+        # Wait for one record only: `consume` would wait for `max_records` of them.
         messages = self._consumer.consume(1, timeout_ms / 1000)
         if messages and max_records > 1:
             messages += self._consumer.consume(max_records - 1, 0)
@@ -165,9 +168,9 @@ class KafkaTopicReader:
         self._consumer.close()
 
     def _require_broker(self) -> None:
-        """Replace the consumer if it knows no broker any more; the caller assigns again.
+        """Replace the consumer if it no longer knows a broker.
 
-        Raises RetriableError if it was replaced.
+        Raises RetriableError if it replaced the consumer; the caller must then assign again.
         """
         self._heard_s = time.monotonic()
         try:
@@ -178,14 +181,14 @@ class KafkaTopicReader:
                 return
             self._consumer.close()
             self._consumer = self._new_consumer()
-            _log.info(LogLine("replaced the consumer of a topic: it finds no broker"))
+            _log.info(LogLine("replaced the consumer of a topic: it found no broker"))
             raise map_error(error, _CANNOT_READ, topic=self._topic) from exception
 
     def _confirm(self, position: TopicPartition, give_up_s: float) -> None:
-        """Make librdkafka ask the broker whether the partition still has what was read before.
+        """Make librdkafka ask the broker whether the partition still contains the read records.
 
-        It asks when it seeks with a leader epoch, but not when it assigns. Another thread starts
-        the partition; a seek fails until then.
+        librdkafka asks when it seeks with a leader epoch, but not when it assigns. A seek fails
+        until librdkafka's thread has started the partition.
         """
         while True:
             try:
@@ -198,14 +201,16 @@ class KafkaTopicReader:
                     ) from exception
                 if time.monotonic() > give_up_s:
                     raise RetriableError(
-                        "the consumer cannot begin to read", partition=position.partition
+                        "cannot read the topic: the consumer did not start the partition in time",
+                        topic=self._topic,
+                        partition=position.partition,
                     ) from exception
             else:
                 return
             time.sleep(_START_PAUSE_S)
 
     def _taken(self, messages: Sequence[Message]) -> list[TopicRecord]:
-        """Return the records among the messages, and process the other messages."""
+        """Return the records among the messages, and note the ends and errors among them."""
         answered, positions = self._answered, self._positions
         records = []
         for message in messages:
@@ -228,9 +233,9 @@ class KafkaTopicReader:
         return records
 
     def _note(self, message: Message) -> None:
-        """Process an end of a partition or an error.
+        """Note that a partition's end was reached, or keep an error for the next poll.
 
-        The next poll raises the error, so that records received together with it are not lost.
+        This poll can then still return the records that arrived together with the error.
         """
         partition, offset, error = message.partition(), message.offset(), message.error()
         assert error is not None, "a record has a partition and an offset"
@@ -273,8 +278,8 @@ def consumer_config(
 ) -> dict[str, object]:
     """Return the reader's settings; those that make reads complete override the client's.
 
-    A leader that is cut off closes no connection. After `socket.timeout.ms` librdkafka looks for
-    the next leader; its own default is a minute.
+    A leader that is cut off does not close its connections. librdkafka looks for the next leader
+    only after `socket.timeout.ms`, by default a minute.
     """
     return {
         "fetch.queue.backoff.ms": 2,

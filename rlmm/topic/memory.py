@@ -1,8 +1,8 @@
-"""The metadata topic in memory: a log that several clients share, with compaction on demand.
+"""Implements the metadata topic in memory, for tests and simulations.
 
-It behaves like the topic in Kafka, for tests and simulations. Compacted offsets are missing, and
-append times come from the given clock. A test can recreate or truncate the topic while clients read
-it.
+Several clients share one log, which is compacted on demand. As in Kafka, compacted offsets are
+missing. Append times come from the given clock. A test can recreate or truncate the topic while
+clients read it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.errors import NotFoundError, RetriableError
 
 
 class MemoryLog:
-    """The brokers' log of one topic. Thread-safe."""
+    """The log of one topic, as the brokers have it. Thread-safe."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class MemoryLog:
             self.changed.notify_all()
 
     def recreate(self, topic_id: str) -> None:
-        """Delete the topic and create it again, empty, with another id."""
+        """Delete the topic, and create an empty one with the id `topic_id`."""
         with self.changed:
             self.deleted = False
             self.identity = TopicIdentity(
@@ -54,19 +54,19 @@ class MemoryLog:
             self._epochs = [[0] for _ in range(self._partition_count)]
 
     def cut(self, partition: int, end_offset: int) -> None:
-        """Truncate a partition at an offset, as an unclean election does; a new epoch begins."""
+        """Truncate a partition at `end_offset` and begin an epoch, as an unclean election does."""
         with self.changed:
             records = self._records[partition]
             self._records[partition] = [r for r in records if r.offset < end_offset]
             self._ends[partition] = end_offset
             epochs = [start for start in self._epochs[partition] if start < end_offset]
-            # An epoch without remaining records ends where it begins.
+            # An epoch that lost all of its records now ends at its start.
             lost_count = len(self._epochs[partition]) - len(epochs)
             self._epochs[partition] = [*epochs, *[end_offset] * (lost_count + 1)]
             self.changed.notify_all()
 
     def epoch_end_offset(self, partition: int, leader_epoch: int) -> int:
-        """Return the end of the records of an epoch and of all earlier epochs."""
+        """Return the offset after the last record of this epoch or an earlier one."""
         with self.changed:
             later = self._epochs[partition][leader_epoch + 1 :]
             return later[0] if later else self._ends[partition]
@@ -91,9 +91,10 @@ class MemoryLog:
         return PublishedPosition(partition=partition, offset=offset)
 
     def compact(self, partition: int, upto_offset: int, *, drop_tombstones: bool = False) -> None:
-        """Keep only the last record of each key below an offset, as the log cleaner does.
+        """Remove older records of each key below an offset, as the log cleaner does.
 
-        `drop_tombstones` acts as if delete.retention.ms had passed for all of them.
+        If `drop_tombstones` is true, also remove the tombstones below the offset, as the log
+        cleaner does after delete.retention.ms.
         """
         with self.changed:
             records = self._records[partition]
@@ -106,25 +107,25 @@ class MemoryLog:
             ]
 
     def hold(self, partition: int, records: Sequence[TopicRecord]) -> None:
-        """Replace a partition's records with those of another log, with their offsets and times."""
+        """Replace a partition's records with `records`; keep their offsets and append times."""
         with self.changed:
             self._records[partition] = [each._replace(partition=partition) for each in records]
             self._ends[partition] = records[-1].offset + 1 if records else 0
 
     def records(self, partition: int) -> tuple[TopicRecord, ...]:
-        """Return all remaining records."""
+        """Return all records of a partition that compaction left."""
         with self.changed:
             return tuple(self._records[partition])
 
     def records_from(self, partition: int, offset: int, max_records: int) -> list[TopicRecord]:
-        """Return the next records from an offset on."""
+        """Return up to `max_records` records, starting at an offset."""
         with self.changed:
             records = self._records[partition]
             start = bisect_left(records, offset, key=lambda record: record.offset)
             return records[start : start + max_records]
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset."""
+        """Return the log end offset of a partition."""
         with self.changed:
             return self._ends[partition]
 
@@ -181,16 +182,16 @@ class MemoryTopic(EventTopic):
         return {partition: self._log.end_offset(partition) for partition in partitions}
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing: the client has no resources."""
 
     def _has_more(self) -> bool:
         if self._log.deleted:
             raise NotFoundError("the topic does not exist")
-        more = len(self._answered) < len(self._positions)  # each end is reported once
+        more = len(self._answered) < len(self._positions)  # reports each end once
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)
             epoch = self._epochs[partition]
             if offset > (end_offset if epoch < 0 else self._log.epoch_end_offset(partition, epoch)):
-                raise PositionLostError("the position no longer exists", partition=partition)
+                raise PositionLostError("the topic lost the position", partition=partition)
             more = more or offset < end_offset
         return more

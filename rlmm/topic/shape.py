@@ -1,7 +1,8 @@
 """Checks the shape of the metadata topic. Pure.
 
-In a topic of another shape, compaction, a leader election or a producer's clock could give
-processes different states. Such a topic is rejected, with the setting to change.
+With a topic of another shape, processes could reach different states because of compaction, a
+leader election or a producer's clock. So such a topic is rejected with an error that names the
+setting to change.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """What the user set: `rlmm.config.remote.log.metadata.topic.*`, with Kafka's defaults."""
+    """The user's settings `rlmm.config.remote.log.metadata.topic.*`, with Kafka's defaults."""
 
     name: str = "__remote_log_segment_metadata"
     partition_count: int = 50
@@ -28,7 +29,7 @@ class TopicSettings:
         return min(2, self.replication_factor)
 
     def topic_configs(self) -> Mapping[str, str]:
-        """Return the configs that the topic is created with."""
+        """Return the topic configs with which `rlm` creates the topic."""
         return {
             "cleanup.policy": "compact",
             "delete.retention.ms": str(_DELETE_RETENTION_MS),
@@ -40,7 +41,7 @@ class TopicSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicShape:
-    """The shape of an existing topic; `replication_factor` is the lowest of its partitions."""
+    """The shape of an existing topic; `replication_factor` is its partitions' lowest one."""
 
     partition_count: int
     replication_factor: int
@@ -48,7 +49,7 @@ class TopicShape:
 
 
 def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
-    """Check that the topic can be created on this number of brokers. Raises InvalidConfigError."""
+    """Raise InvalidConfigError if there are too few live brokers to create the topic."""
     if live_broker_count < settings.replication_factor:
         raise InvalidConfigError(
             "cannot create the metadata topic: too few live brokers",
@@ -60,7 +61,7 @@ def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
 
 
 def check_shape(settings: TopicSettings, found: TopicShape) -> None:
-    """Check that an existing topic is usable. Raises InvalidConfigError with the first fault."""
+    """Raise InvalidConfigError, which names the first wrong setting, if the shape is unusable."""
     if found.partition_count != settings.partition_count:
         raise _wrong(
             settings,
@@ -88,7 +89,7 @@ def _wrong(
     settings: TopicSettings, setting: str, expected: object, found: object
 ) -> InvalidConfigError:
     return InvalidConfigError(
-        "the metadata topic does not have the required shape",
+        "the shape of the metadata topic is invalid",
         topic=settings.name,
         setting=setting,
         expected=expected,

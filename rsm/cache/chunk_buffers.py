@@ -1,10 +1,11 @@
-"""ChunkBuffers: reuses the memory of large chunks of different sizes.
+"""Reuses the memory of large chunks of different sizes.
 
-A general allocator for chunks of several sizes and threads wastes memory: holes double its use.
-Without reuse, each new chunk takes a page fault for every 4 KiB, which costs more than a read from
-a fast store. Here chunks are in slabs. Each chunk is aligned to the next power of two of its size,
-so that large chunks fit where neighboring small ones were freed. Free memory above the limit
-returns to the system unit by unit, also from holes between used chunks.
+A general allocator that several threads use for chunks of several sizes wastes memory: holes double
+its use. Without reuse, each new chunk causes a page fault for every 4 KiB, which costs more than a
+read from a fast store. ChunkBuffers therefore divides slabs into units of 1 MiB. It aligns each
+chunk to its size, rounded up to a power of two, so that a large chunk fits where neighboring small
+ones were freed. Free memory above the limit returns to the system unit by unit, also from holes
+between used chunks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-_UNIT_BYTES = 1 << 20  # a slab rounds the size of a chunk up to whole units
+_UNIT_BYTES = 1 << 20  # the size of a chunk in a slab is rounded up to whole units
 _LEAST_SLAB_UNITS = 16
 _LEAST_BUDGET_BYTES = 32 * _UNIT_BYTES
 _ZEROS = "/dev/zero"
@@ -26,7 +27,7 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 class _Slab:
-    """Mapped units. Bit n of `used`: a chunk uses unit n; bit n of `backed`: unit n has memory."""
+    """Mapped units. Bit n of `used` is set if a chunk uses unit n, of `backed` if it has memory."""
 
     __slots__ = ("backed", "pages", "used")
 
@@ -34,7 +35,7 @@ class _Slab:
         self.pages = mmap.mmap(-1, unit_count * _UNIT_BYTES, flags=_PRIVATE)
         self.used = 0
         self.backed = 0
-        with suppress(OSError):  # the kernel has no huge pages
+        with suppress(OSError):  # fails if the kernel has no huge pages
             # A huge page would give memory to two units when only one is used.
             self.pages.madvise(mmap.MADV_NOHUGEPAGE)
 
@@ -53,16 +54,16 @@ class _Room:
 
     @property
     def backed_count(self) -> int:
-        """How many of these units have memory."""
+        """The number of these units that have memory."""
         return (self.slab.backed & self.bits).bit_count()
 
 
 class ChunkBuffers:
-    """Buffers for a cache of `budget_bytes`, whose chunks rarely exceed `most_bytes`. Thread-safe.
+    """The buffers of a cache's chunks. Thread-safe.
 
-    Memory: up to a quarter of the budget in addition to the used bytes. The Python allocator
-    serves small chunks and small caches, without reuse. A chunk that exceeds a slab gets its own
-    mapping.
+    Few chunks of the cache should exceed `most_bytes`. Memory: up to a quarter of `budget_bytes` in
+    addition to the used bytes. Chunks below 1 MiB, and all chunks of a budget below 32 MiB, come
+    from the Python allocator and are not reused. A chunk that exceeds a slab gets its own mapping.
     """
 
     def __init__(self, *, budget_bytes: int, most_bytes: int = 0) -> None:
@@ -71,27 +72,27 @@ class ChunkBuffers:
         self._slab_units = _power_of_two(max(_unit_count(most_bytes), _LEAST_SLAB_UNITS))
         self._slabs: list[_Slab] = []
         self._free_units = 0
-        # A finalizer may run during a call of this class, so it only queues its chunk's room.
+        # A finalizer may run while this thread has the lock, so it only queues its chunk's room.
         self._freed: deque[_Room] = deque()
         self._lock = threading.Lock()
 
     @property
     def free_bytes(self) -> int:
-        """Memory that is kept for later chunks."""
+        """The free memory that is kept for later chunks."""
         return self._free_units * _UNIT_BYTES
 
     def buffered_bytes(self, length_bytes: int) -> int:
-        """Return how much memory a chunk of that length takes."""
+        """Return the memory that a chunk of this length uses."""
         if length_bytes < self._least_bytes:
             return length_bytes
         return _unit_count(length_bytes) * _UNIT_BYTES
 
     def take(self, length_bytes: int) -> memoryview:
-        """Return a buffer of that length, with undefined content.
+        """Return a buffer of this length, with undefined content.
 
-        The memory can be reused as soon as no view of the buffer is reachable. Code that runs
-        during garbage collection (`__del__`, the end of a generator) must not read a view. Raises
-        OSError, or MemoryError for a small chunk, if the system has no memory.
+        **Wrong data:** the memory is reused as soon as no view of the buffer is reachable. So code
+        that runs during garbage collection (`__del__`, the end of a generator) must not read a
+        view. If the system has no memory, raises OSError, or MemoryError for a small chunk.
         """
         if length_bytes < self._least_bytes:
             return memoryview(bytearray(length_bytes))
@@ -109,20 +110,20 @@ class ChunkBuffers:
         return buffer[:length_bytes]
 
     def make_ready(self, length_bytes: int) -> None:
-        """Pre-fault memory, so that the next chunk of that length causes no page faults.
+        """Pre-fault memory, so that the next chunk of this length causes no page faults.
 
-        Call it for an occasional reader that waits for its chunk. Does nothing for a chunk that
-        is not in a slab, or if the memory is ready, exceeds the limit, or is not available.
+        Call it for an occasional reader that waits for its chunk. Does nothing if the chunk would
+        not be in a slab, or if the memory is ready, would exceed the limit, or is not available.
         """
         count = _unit_count(length_bytes)
         if length_bytes < self._least_bytes or count > self._slab_units or self._has(count):
             return
         with suppress(OSError), open(_ZEROS, "rb", buffering=0) as zeros:  # noqa: PTH123 - a device
-            # Writes to all pages while other threads run, then frees the buffer.
+            # The read touches all pages without the GIL; the buffer is freed afterwards.
             zeros.readinto(self.take(length_bytes))
 
     def _has(self, count: int) -> bool:
-        """Return whether `count` free units have memory, or the limit does not permit more."""
+        """Return whether `count` free units have memory, or the limit forbids that many more."""
         with self._lock:
             self._reclaim()
             best = self._best(count)
@@ -130,7 +131,7 @@ class ChunkBuffers:
             return has_memory or self._free_units + count > self._kept_units
 
     def _best(self, count: int) -> _Room | None:
-        """Return the free room with the most memory, preferably in the most used slab."""
+        """Return the free room with the most memory, of several the one in the most used slab."""
         best: tuple[_Slab, int] | None = None
         best_backed = best_used = -1
         bits_of_first, step = (1 << count) - 1, _power_of_two(count)
@@ -154,18 +155,18 @@ class ChunkBuffers:
         return _Room(slab, 0, count)
 
     def _buffer(self, room: _Room) -> memoryview:
-        """Return a view of a whole room; the finalizer frees it after the last view."""
+        """Return a view of a whole room; a finalizer frees the room after the last view."""
         shared = _bytes_type(room.count).from_buffer(room.slab.pages, room.first * _UNIT_BYTES)
         weakref.finalize(shared, self._queue_freed, room).atexit = False
         return memoryview(shared).cast("B")
 
     def _queue_freed(self, room: _Room) -> None:
-        """Queue a freed room; may run at any point of any thread, also within `take`."""
+        """Queue a freed room; may run at any time in any thread, also during `take`."""
         self._freed.append(room)
         self._reclaim_if_unlocked()
 
     def _reclaim_if_unlocked(self) -> None:
-        """Reclaim freed rooms, unless the lock is taken; a later call then reclaims them."""
+        """Reclaim freed rooms; if the lock is taken, a later call reclaims them."""
         while self._freed and self._lock.acquire(blocking=False):
             try:
                 self._reclaim()
@@ -186,7 +187,7 @@ class ChunkBuffers:
         slab = room.slab
         slab.backed &= ~room.bits
         if slab.backed:
-            with suppress(OSError):  # fails if all memory is locked; the memory then stays
+            with suppress(OSError):  # fails if the memory is locked, which then stays in use
                 slab.pages.madvise(
                     mmap.MADV_DONTNEED, room.first * _UNIT_BYTES, room.count * _UNIT_BYTES
                 )

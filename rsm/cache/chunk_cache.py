@@ -1,8 +1,8 @@
-"""ChunkCache: chunks of stored objects in memory, shared by all readers.
+"""Caches chunks of stored objects in memory for all readers.
 
 A reader requests one or several chunks and gets a future. rsm.cache.chunk_read_queue decides the
-order; this module runs the reads and completes the futures. A failed read fails all requests that
-wait for the chunk, and is not cached.
+order; this module runs the reads and completes the futures. If a read fails, all requests that wait
+for the chunk fail; the failure is not cached.
 
 Memory: `budget_bytes` for all chunks that are cached, being read, or leased.
 """
@@ -31,8 +31,9 @@ ValueT = TypeVar("ValueT")
 class ChunkCacheSettings:
     """The limits of the cache.
 
-    While `concurrent_reads` reads run (the executor's thread count), the cache prefetches
-    nothing. A reader without requests for `idle_reader_ms` loses its share of the budget.
+    Set `concurrent_reads` to the executor's thread count: while that many reads run, the cache
+    prefetches nothing. A reader that requests nothing for `idle_reader_ms` loses its share of the
+    budget.
     """
 
     budget_bytes: int = 256 << 20
@@ -41,14 +42,15 @@ class ChunkCacheSettings:
 
     def __post_init__(self) -> None:
         if min(self.budget_bytes, self.concurrent_reads, self.idle_reader_ms) < 1:
-            raise ValueError(f"invalid cache settings: {self}")
+            raise ValueError(f"the cache settings are invalid: each must be at least 1 ({self})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkCacheState:
     """A snapshot of counters and current use.
 
-    `reading_count` counts chunks being read, `waiting_count` requests that wait for room.
+    `reading_count` is the number of chunks that are being read, and `waiting_count` the number of
+    requests that wait for room.
     """
 
     counts: ChunkReadCounts
@@ -60,7 +62,7 @@ class ChunkCacheState:
 
 
 class ChunkCache(Generic[ValueT]):
-    """Chunks of stored objects, which all readers share. Thread-safe.
+    """A cache of chunks of stored objects, which all readers share. Thread-safe.
 
     The caller owns `executor`, which runs only the reads. Futures complete on the executor's
     threads, or on a thread that calls the cache or releases a lease. Their callbacks may use the
@@ -81,7 +83,7 @@ class ChunkCache(Generic[ValueT]):
         self._read_queue = ChunkReadQueue(
             table=self._table, shares=self._shares, concurrent_reads=settings.concurrent_reads
         )
-        # Garbage collection of unreleased leases appends here, maybe during a call of this class.
+        # Garbage collection of a lease may run while this thread has the lock, so it only appends.
         self._abandoned: deque[Sequence[ChunkKey]] = deque()
         self._lock = threading.Lock()
 
@@ -92,15 +94,15 @@ class ChunkCache(Generic[ValueT]):
         reader: ReaderId,
         extend: Sequence[ChunkKey] = (),
     ) -> Future[ChunkLease[ValueT]]:
-        """Lease all of `requests`, then the chunks of `extend` up to the first that is not cached.
+        """Lease all chunks of `requests`, and the cached chunks at the beginning of `extend`.
 
         **Deadlock:** a reader that waits for a second lease while it keeps a first one may never
-        get it. The caller releases the lease.
+        get it. The caller must release the lease.
 
-        `extend` is limited to the rest of the reader's share of the budget. Cancelling the future
-        removes the request from the queue. It does not stop reads, because other requests may need
-        them. The future raises the errors of `load`, and RetriableError after the executor's
-        shutdown. Raises UnsupportedError if the chunks exceed the whole budget.
+        The chunks of `extend` use at most the rest of the reader's share of the budget. Canceling
+        the future removes the request from the queue. It does not stop reads, because other
+        requests may need them. The future raises the errors of `load`, and RetriableError after the
+        executor's shutdown. `read` itself raises UnsupportedError if the chunks exceed the budget.
         """
         self._release_abandoned()
         queued: QueuedRead[ValueT] = QueuedRead(requests=requests, extend=extend)
@@ -114,7 +116,7 @@ class ChunkCache(Generic[ValueT]):
     def read_now(
         self, keys: Sequence[ChunkKey], *, reader: ReaderId, extend: Sequence[ChunkKey] = ()
     ) -> ChunkLease[ValueT] | None:
-        """Lease as `read` does if all of `keys` are cached; else return None without any effect."""
+        """Lease as `read` does if all of `keys` are cached; else return None, without effects."""
         self._release_abandoned()
         with self._lock:
             used = self._read_queue.take(keys, reader, self._clock.monotonic_ms(), extend)
@@ -124,20 +126,24 @@ class ChunkCache(Generic[ValueT]):
         return self._lease(values, used)
 
     def peek(self, key: ChunkKey) -> ValueT | None:
-        """Return a cached chunk without a lease; it may be evicted at any time."""
+        """Return a chunk without a lease, so that it may be evicted at any time.
+
+        Returns None if it is not cached.
+        """
         with self._lock:
             return self._read_queue.value(key)
 
     def contains(self, key: ChunkKey) -> bool:
-        """Return whether a chunk is cached or being read at this moment."""
+        """Return whether a chunk is cached or being read."""
         with self._lock:
             return key in self._table
 
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
-        """Prefetch a chunk for `reader`; return whether it is cached or being read.
+        """Prefetch a chunk for `reader`; return whether the chunk is now cached or being read.
 
-        Returns False if the reader's share, the budget or the read slots do not allow it now.
-        Evicts only chunks that no reader reserves, and nothing while a request waits for room.
+        Returns False if the reader's share, the budget or the number of running reads does not
+        allow the prefetch, or if a request waits for room. Evicts only chunks that no reader
+        reserves.
         """
         with self._lock:
             start = self._read_queue.ask_ahead(request, reader)
@@ -151,23 +157,23 @@ class ChunkCache(Generic[ValueT]):
             return self._shares.share_bytes()
 
     def leave(self, reader: ReaderId) -> None:
-        """Release the reader's share. Idempotent."""
+        """Release the share of a reader that stopped reading. Idempotent."""
         with self._lock:
             self._shares.forget(reader)
 
     def discard(self, key: ChunkKey) -> None:
-        """Drop a cached chunk unless it is leased or being read now."""
+        """Drop a chunk unless it is leased or being read."""
         with self._lock:
             effects = self._read_queue.discard(key)
         self._carry_out(effects)
 
     def names(self) -> frozenset[str]:
-        """Return the names with a chunk that is cached or being read."""
+        """Return the names of which a chunk is cached or being read."""
         with self._lock:
             return frozenset(key.name for key in self._table)
 
     def forget(self, names: Container[str]) -> None:
-        """Drop all chunks of these names. Leases stay valid; waiting requests are still served."""
+        """Drop all chunks of these names; leases stay valid, and waiting requests succeed."""
         with self._lock:
             effects = self._read_queue.forget(names)
         self._carry_out(effects)
@@ -184,7 +190,7 @@ class ChunkCache(Generic[ValueT]):
             )
 
     def _carry_out(self, effects: Effects[ValueT]) -> None:
-        """Start reads and complete futures without the lock, because both call this cache."""
+        """Start reads and complete futures; do not hold the lock, because both call this cache."""
         for request in effects.to_read:
             self._read(request)
         for queued in effects.ended:
@@ -201,7 +207,7 @@ class ChunkCache(Generic[ValueT]):
     def _record_read(self, request: ChunkRequest[ValueT], reading: Future[ValueT]) -> None:
         error = CancelledError() if reading.cancelled() else reading.exception()
         if isinstance(error, CancelledError):
-            error = RetriableError("cannot read the chunk: the read was cancelled")
+            error = RetriableError("cannot read the chunk: the read was canceled")
         if error is not None:
             self._fail(request.key, error)
             return
@@ -243,7 +249,7 @@ class ChunkCache(Generic[ValueT]):
             self._release(keys)
 
     def _given_up(self, future: Future[ChunkLease[ValueT]]) -> None:
-        """Continue with the queue: a cancelled request may have blocked the next ones."""
+        """Start queued requests if a request was canceled that may have blocked them."""
         if future.cancelled():
             with self._lock:
                 effects = self._read_queue.start_queued()

@@ -1,4 +1,4 @@
-"""A reader's request to a chunk cache, and the lease that it gets."""
+"""Represents a reader's request to a chunk cache, and the lease that the reader gets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkRequest(Generic[ValueT]):
-    """A chunk, its cost in bytes of the budget, and the function that reads it.
+    """A chunk, the bytes of the budget that it uses, and the function `load` that reads it.
 
-    `loaded` runs after the chunk is cached, on any thread, and must not raise.
+    After the chunk is cached, the cache calls `loaded` on any thread; `loaded` must not raise.
     """
 
     key: ChunkKey
@@ -26,9 +26,10 @@ class ChunkRequest(Generic[ValueT]):
 
 
 class ChunkLease(Generic[ValueT]):
-    """Chunks that stay in memory and count against the budget until released. Thread-safe.
+    """Chunks that stay in memory and count against the budget until `release`. Thread-safe.
 
-    Garbage collection of an unreleased lease calls `abandoned`, at any time and on any thread.
+    If the lease is garbage-collected before its release, it calls `abandoned`, at any time and on
+    any thread.
     """
 
     def __init__(
@@ -46,13 +47,13 @@ class ChunkLease(Generic[ValueT]):
 
     @property
     def keys(self) -> tuple[ChunkKey, ...]:
-        """The chunks' keys, in the order of `values`; empty after the release."""
+        """The keys of the chunks, in the order of `values`; empty after `release`."""
         return tuple(key for keys in tuple(self._leased) for key in keys)
 
     def release(self) -> None:
         """Give the chunks back to the cache; do not use their values afterwards. Idempotent."""
         try:
-            keys = self._leased.pop()  # succeeds once, in the first thread
+            keys = self._leased.pop()  # succeeds only in the first call
         except IndexError:
             return
         self.values = ()

@@ -1,8 +1,8 @@
-"""ChunkReadQueue: the order of the cache's reads. Not thread-safe; runs nothing itself.
+"""Decides the order of the cache's reads. Not thread-safe; runs no reads itself.
 
 Requests that need room get it in the order of arrival. Each gets the room for all of its chunks at
-once, so that no two requests wait for each other. A request that needs no room does not queue.
-The caller carries out the returned effects: chunks to read, requests to complete.
+once, so that no two requests wait for each other. A request that needs no room is not queued. The
+caller carries out the returned effects: it reads chunks and completes requests.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(slots=True, kw_only=True)
 class ChunkReadCounts:
-    """Counters of requested chunks.
+    """Counters of requested and of prefetched chunks.
 
-    A hit was cached, a joined chunk was already being read, a miss was neither.
+    A requested chunk is a hit if it was cached, joined if it was already being read, else a miss.
+    `read_ahead_count` counts started prefetches, and `failed_count` failed reads of either kind.
     """
 
     hit_count: int = 0
@@ -38,7 +39,7 @@ class ChunkReadCounts:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class QueuedRead(Generic[ValueT]):
-    """One request. `used` are the chunks kept for it, `unread` those that are still being read."""
+    """A request. The cache keeps the chunks `used` for it; of these, `unread` are being read."""
 
     requests: Sequence[ChunkRequest[ValueT]]
     extend: Sequence[ChunkKey] = ()
@@ -51,14 +52,14 @@ class QueuedRead(Generic[ValueT]):
 
 @dataclass(slots=True)
 class Effects(Generic[ValueT]):
-    """Actions for the caller: chunks to read, and requests that have their values or an error."""
+    """The caller's next actions: read `to_read`, and complete `ended`, which have their result."""
 
     to_read: list[ChunkRequest[ValueT]] = field(default_factory=list)
     ended: list[QueuedRead[ValueT]] = field(default_factory=list)
 
 
 class ChunkReadQueue(Generic[ValueT]):
-    """The queue over a table of chunks and the shares of its readers. Not thread-safe."""
+    """The queue of requests to a table of chunks, and the running reads. Not thread-safe."""
 
     def __init__(
         self, *, table: ChunkTable[ValueT], shares: ReaderShares, concurrent_reads: int
@@ -79,16 +80,16 @@ class ChunkReadQueue(Generic[ValueT]):
         return len(self._queue)
 
     def value(self, key: ChunkKey) -> ValueT | None:
-        """Return a cached chunk without delaying its eviction."""
+        """Return a cached chunk, None if it is not cached; do not delay its eviction."""
         entry = self._table.peek(key)
         return None if entry is None else entry.value
 
     def take(
         self, keys: Sequence[ChunkKey], reader: ReaderId, now_ms: int, extend: Iterable[ChunkKey]
     ) -> list[ChunkKey] | None:
-        """Use the cached chunks of `keys` and `extend` at once, without the queue.
+        """Use the chunks of `keys` and the cached chunks of `extend` without queuing.
 
-        Returns None without any effect if one of `keys` is not cached.
+        Changes nothing and returns None if one of `keys` is not cached.
         """
         sizes = {}
         for key in keys:
@@ -110,11 +111,11 @@ class ChunkReadQueue(Generic[ValueT]):
         return tuple([value for value in values if value is not None])
 
     def ask(self, queued: QueuedRead[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
-        """Begin or queue a request. Raises UnsupportedError if it exceeds the whole budget."""
+        """Begin or queue a request. Raises UnsupportedError if its chunks exceed the budget."""
         sizes = {request.key: request.size_bytes for request in queued.requests}
         if sum(sizes.values()) > self._table.budget_bytes:
             raise UnsupportedError(
-                "cannot lease the chunks: they are larger than the cache",
+                "cannot lease the chunks: together they are larger than the cache",
                 read_bytes=sum(sizes.values()),
                 budget_bytes=self._table.budget_bytes,
             )
@@ -128,16 +129,16 @@ class ChunkReadQueue(Generic[ValueT]):
         return self.start_queued()
 
     def start_queued(self) -> Effects[ValueT]:
-        """Start queued requests as long as there is room."""
+        """Begin queued requests in order, until one does not get its room."""
         effects: Effects[ValueT] = Effects()
         while self._queue and self._try_begin(self._queue[0], effects):
             self._queue.popleft()
         return effects
 
     def ask_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool | None:
-        """Reserve room to prefetch a chunk; return whether that succeeded.
+        """Reserve room to prefetch a chunk; return whether there was room.
 
-        Returns None if the chunk is already cached or being read.
+        Reserves nothing and returns None if the chunk is already cached or being read.
         """
         if request.key in self._table:
             self._shares.read_ahead(reader, request.key, request.size_bytes)
@@ -150,7 +151,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return True
 
     def record_read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
-        """Record that a chunk was read."""
+        """Store the value of a chunk that was read; end the requests that waited only for it."""
         self._entry(key).value = value
         effects: Effects[ValueT] = Effects()
         for queued in self._reading.pop(key):
@@ -174,7 +175,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return self._with_queued(effects)
 
     def release(self, keys: Sequence[ChunkKey]) -> Effects[ValueT]:
-        """Release a request's chunks."""
+        """Release the chunks of a lease, and start queued requests in the freed room."""
         self._release_chunks(keys)
         return self.start_queued()
 
@@ -189,7 +190,7 @@ class ChunkReadQueue(Generic[ValueT]):
     def forget(self, names: Container[str]) -> Effects[ValueT]:
         """Drop all chunks of these names.
 
-        A chunk that is used or being read is dropped after its last use.
+        Drops a chunk that is used or being read only after its last use.
         """
         for key in [each for each in self._table if each.name in names]:
             self._entry(key).is_forgotten = True
@@ -225,15 +226,15 @@ class ChunkReadQueue(Generic[ValueT]):
             self._end(queued, effects)
 
     def _end(self, queued: QueuedRead[ValueT], effects: Effects[ValueT]) -> None:
-        """Complete a request with its chunks, and with the cached chunks after them."""
+        """End a request with its chunks and the cached chunks at the beginning of `extend`."""
         self._extend(queued.used, queued.extend)
         queued.values = self.values(queued.used)
         effects.ended.append(queued)
 
     def _extend(self, used: list[ChunkKey], extend: Iterable[ChunkKey]) -> None:
-        """Use the cached chunks of `extend` up to the first that is not cached.
+        """Use the chunks of `extend`, up to the first that is not cached or exceeds the share.
 
-        Limited to a reader's share, because the chunks stay in memory until the lease ends.
+        A reader's share is the limit, because the chunks stay in memory until the lease ends.
         """
         left_bytes = self._shares.share_bytes()
         for key in used:

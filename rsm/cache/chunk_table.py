@@ -1,7 +1,7 @@
-"""ChunkTable: the chunks that are cached or being read, and their eviction. Not thread-safe.
+"""Stores the chunks that are cached or being read, and evicts them. Not thread-safe.
 
 The table enforces the budget. A chunk counts from its reservation until its removal. This module
-does not know how chunks are read.
+does not read chunks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ValueT = TypeVar("ValueT")
 
 
 class ChunkKey(NamedTuple):
-    """Chunk `number` of `name`: the same bytes during the life of the process."""
+    """Identifies chunk `number` of `name`, whose bytes never change while the process runs."""
 
     name: str
     number: int
@@ -23,9 +23,10 @@ class ChunkKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class ChunkEntry(Generic[ValueT]):
-    """A chunk's entry. `value` is None until it is read; `use_count` counts its users.
+    """The entry of a chunk. `value` is None until the chunk is read.
 
-    With `is_forgotten`, the chunk leaves the table after its last use.
+    `use_count` is the number of its current users. If `is_forgotten`, the chunk is removed after
+    its last use.
     """
 
     size_bytes: int
@@ -40,9 +41,9 @@ class ChunkEntry(Generic[ValueT]):
 
 @dataclass(slots=True)
 class ChunkTable(Generic[ValueT]):
-    """The chunks in order of their last use, for eviction. Not thread-safe.
+    """The chunks in order of their last use. Not thread-safe.
 
-    Memory: `budget_bytes`, counted in reserved sizes.
+    Memory: `budget_bytes`, as the sum of the reserved sizes.
     """
 
     budget_bytes: int
@@ -68,7 +69,7 @@ class ChunkTable(Generic[ValueT]):
         return self._entries.get(key)
 
     def reserve(self, key: ChunkKey, size_bytes: int) -> ChunkEntry[ValueT]:
-        """Add an entry for a new chunk; the caller has made room for it."""
+        """Add an entry for a new chunk; the caller must have made room for it."""
         assert key not in self._entries
         assert self.buffered_bytes + size_bytes <= self.budget_bytes
         entry: ChunkEntry[ValueT] = ChunkEntry(size_bytes=size_bytes)
@@ -85,8 +86,8 @@ class ChunkTable(Generic[ValueT]):
     ) -> tuple[ChunkKey, ...] | None:
         """Evict chunks until `needed_bytes` are free; return the evicted chunks.
 
-        Returns None and evicts nothing if that is impossible.
-        Tries the predicates in order, so chunks that only a later predicate allows stay longer.
+        Evicts nothing and returns None if that is impossible. Applies the predicates one after
+        another, so a chunk that only a later predicate accepts stays longer.
         """
         missing_bytes = self.buffered_bytes + needed_bytes - self.budget_bytes
         victims: dict[ChunkKey, None] = {}

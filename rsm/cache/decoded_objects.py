@@ -1,4 +1,4 @@
-"""A cache of recently read objects in decoded form, by key, within a budget of bytes."""
+"""Caches recently read objects in decoded form, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ ValueT = TypeVar("ValueT")
 
 
 class DecodedObjects(Generic[ValueT]):
-    """A cache that evicts the least recently used object. Thread-safe.
+    """A cache of objects by key, which evicts the least recently used object. Thread-safe.
 
-    Memory: `budget_bytes`, counted in encoded lengths; an object that exceeds it evicts all others
-    and itself. Threads that miss the same key at once each load it.
+    Memory: `budget_bytes`, as the sum of the encoded lengths. An object that exceeds the budget
+    evicts all others, and is not cached itself. If several threads miss the same key at the same
+    time, each of them loads the object.
     """
 
     def __init__(self, *, budget_bytes: int) -> None:
@@ -24,7 +25,10 @@ class DecodedObjects(Generic[ValueT]):
         self._lock = threading.Lock()
 
     def get(self, key: str, load: Callable[[], tuple[ValueT, int]]) -> ValueT:
-        """Return the object of `key`, or load it; `load` returns it with its encoded length."""
+        """Return the object of `key`; load and cache it if it is not cached.
+
+        `load` returns the object and its encoded length in bytes.
+        """
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)

@@ -1,4 +1,4 @@
-"""A chunk storage that caches reads on this host's disk. Changes nothing else.
+"""Caches reads of a chunk storage on this host's disk.
 
 **Stale data:** the cache does not notice that an object changed. Use it only for objects that never
 change and whose names are never reused, such as those of segments.
@@ -15,7 +15,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class DiskCachedChunkStorage(ChunkStorageWrapper):
-    """Serves repeated reads of the same range from disk, without the inner store."""
+    """Reads a range from the inner store once, and then from disk. Passes on all other requests."""
 
     def __init__(self, inner: ChunkStorage, chunks: DiskChunks) -> None:
         super().__init__(inner)
@@ -26,7 +26,7 @@ class DiskCachedChunkStorage(ChunkStorageWrapper):
         if kept is not None:
             return kept
         content = self._inner.read_range(name, positions)
-        if content and len(content) == len(positions):  # a short read does not prove the end
+        if content and len(content) == len(positions):  # a short read may miss bytes of the object
             self._chunks.put(name, positions, content)
         return content
 

@@ -1,15 +1,16 @@
-"""DiskChunks: pieces of stored objects in a directory of this host, within a budget of bytes.
+"""Caches pieces of stored objects in a directory of this host, within a budget of bytes.
 
-Each piece is a file, named by the SHA-256 of the object's key and the piece's positions.
+Each piece is a file, named by the SHA-256 of the object's key and the positions of the piece.
 
     content | the object's key, UTF-8 | length of the key, 2 bytes | CRC32C of content, key, name
 
-The cache removes a file that does not match its name, and never returns its content. It does not
-sync files; the checksum detects those that a crash of the host damaged. It takes over the files of
-an earlier process, except those of version 0.1.0, which do not name their object. It ignores files
-with other names. One process owns the directory; the directory's group may read it.
+The cache removes a file whose checksum does not match its content and name, and never returns its
+content. It does not sync files: the checksum detects files that a crash of the host damaged. The
+cache takes over the files of an earlier process, except those of version 0.1.0, which do not
+contain the object's key. It ignores files with other names. Only one process may use the directory;
+the directory's group may read it.
 
-If it cannot write, or cannot take over the directory, the cache removes half of its pieces and
+If the cache cannot write a file or take over the directory, it removes half of its pieces and
 writes nothing for a while. It still serves the other pieces.
 """
 
@@ -45,7 +46,7 @@ _OURS = re.compile(r"[0-9a-f]{64}-([0-9]+)-([0-9]+)(\.[0-9]+\.new)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskChunksSettings:
-    """The directory, its budget, and the pause of writes after a failed write."""
+    """The directory, its budget, and how long writes pause after a failure of the disk."""
 
     directory: Path
     budget_bytes: int
@@ -53,7 +54,10 @@ class DiskChunksSettings:
 
 
 class DiskResult(Enum):
-    """The result of a lookup, or a failure of the disk."""
+    """The result of a lookup, or DISK_FAILED for a failed write or takeover.
+
+    CORRUPT includes a file that could not be read.
+    """
 
     HIT = "hit"
     MISS = "miss"
@@ -62,10 +66,10 @@ class DiskResult(Enum):
 
 
 class DiskChunks:
-    """A cache that evicts the least recently used piece. Thread-safe.
+    """A cache of pieces, which evicts the least recently used one. Thread-safe.
 
-    Memory: about 300 bytes for each piece, and the same for each object. Raises no disk errors: a
-    piece that cannot be read counts as not cached.
+    Memory: about 300 bytes for each piece, and the same for each object. Raises no disk
+    errors: `get` returns None for a piece that it cannot read.
     """
 
     def __init__(
@@ -74,7 +78,7 @@ class DiskChunks:
         clock: Clock,
         observe: Callable[[DiskResult], None] = lambda _result: None,
     ) -> None:
-        """Open the cache. The cache calls `observe` with each result, on any thread."""
+        """Open the cache, which calls `observe` with each result on the calling thread."""
         self._observe = observe
         self._directory = settings.directory
         self._budget_bytes = settings.budget_bytes
@@ -92,7 +96,7 @@ class DiskChunks:
             self._pause_writes(error)
 
     def get(self, key: str, positions: ByteRange) -> bytes | None:
-        """Return the bytes of the object `key` at `positions`, if they are cached."""
+        """Return the bytes of the object `key` at `positions`; None if they are not cached."""
         name = _file_name(key, positions)
         with self._lock:
             is_here = name in self._sizes
@@ -127,7 +131,7 @@ class DiskChunks:
         if size_bytes > self._budget_bytes or self._clock.monotonic_ms() < self._resumes_at_ms:
             return
         self._make_room(size_bytes)
-        # Each thread writes its own file: two threads may cache the same piece at the same time.
+        # Each thread writes a separate file, because two threads may cache the same piece at once.
         new = self._directory / f"{name}.{threading.get_ident()}{_UNDER_WAY}"
         try:
             with open(new, "wb", opener=_create) as file:
@@ -146,10 +150,10 @@ class DiskChunks:
             self._keys[_hash_in(name)] = key
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of all objects with a cached piece.
+        """Return the keys of all objects of which a piece is cached.
 
         Reads the keys of an earlier process from its files, one file for each object; removes a
-        file that does not name its object.
+        file whose key is unreadable or does not match its name.
         """
         with self._lock:
             unknown = [name for name in self._sizes if _hash_in(name) not in self._keys]
@@ -159,7 +163,7 @@ class DiskChunks:
             return tuple(self._keys.values())
 
     def forget(self, key: str) -> None:
-        """Drop all pieces of the object `key`. A read in progress still gets its bytes."""
+        """Drop all pieces of the object `key`; a read that has opened its file still succeeds."""
         with self._lock:
             names = tuple(self._names.get(_object_name(key), ()))
         for name in names:
@@ -167,12 +171,12 @@ class DiskChunks:
 
     @property
     def buffered_bytes(self) -> int:
-        """The bytes of all files, including those being written."""
+        """The total size of all files, including those that are being written."""
         with self._lock:
             return self._buffered_bytes
 
     def _take_over(self) -> None:
-        """Take over existing files, the oldest first; remove those above the budget."""
+        """Take over existing files; remove the oldest ones until the rest fits the budget."""
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         # Version 0.1.0 let all users of the host read the directory.
         with suppress(OSError):
@@ -194,7 +198,7 @@ class DiskChunks:
         self._make_room(0)
 
     def _make_room(self, size_bytes: int) -> None:
-        """Reserve `size_bytes`, and remove the least recently used pieces above the budget."""
+        """Reserve `size_bytes`; remove the least recently used pieces that exceed the budget."""
         gone = []
         with self._lock:
             self._buffered_bytes += size_bytes
@@ -215,7 +219,7 @@ class DiskChunks:
         self._names.setdefault(_hash_in(name), set()).add(name)
 
     def _drop(self, name: str) -> int:
-        """Remove a piece from the tables; return its size, 0 if it is unknown."""
+        """Remove a piece from the tables; return its size; 0 if it is unknown."""
         size_bytes = self._sizes.pop(name, 0)
         names = self._names.get(_hash_in(name), set())
         names.discard(name)
@@ -225,7 +229,7 @@ class DiskChunks:
         return size_bytes
 
     def _learn_key(self, name: str) -> None:
-        """Read the key of a piece's object from its file, unless it is known."""
+        """Read the object's key from the file of a piece, unless the key is known."""
         with self._lock:
             if _hash_in(name) in self._keys or name not in self._sizes:
                 return
@@ -262,7 +266,10 @@ class DiskChunks:
 
 
 def remove_chunks(directory: Path) -> None:
-    """Remove the files of a cache from a directory, and the directory if it is then empty."""
+    """Remove a cache's files from its directory, and the directory if it is empty then.
+
+    Ignores errors of the disk.
+    """
     with suppress(OSError):
         for path in directory.iterdir():
             if _OURS.fullmatch(path.name):
@@ -287,14 +294,14 @@ def _hash_in(name: str) -> str:
 
 
 def _tail(name: str, key: str, content: bytes) -> bytes:
-    """Encode the bytes after the content. The checksum covers the name: it detects a rename."""
+    """Encode the bytes after the content; the checksum covers the name, to detect a rename."""
     key_bytes = key.encode("utf-8", "surrogatepass")
     checksum = crc32c(name.encode(), crc32c(key_bytes, crc32c(content)))
     return key_bytes + _TAIL.pack(len(key_bytes), checksum)
 
 
 def _key_in(path: Path) -> str | None:
-    """Return the key that a file names; does not check its content."""
+    """Return the object's key in a file, without a check of the checksum; None if unreadable."""
     try:
         with path.open("rb") as file:
             file.seek(-_TAIL.size, os.SEEK_END)
@@ -306,5 +313,5 @@ def _key_in(path: Path) -> str | None:
 
 
 def _names_no_object(match: re.Match[str], size_bytes: int) -> bool:
-    """Return whether a file is one of version 0.1.0: content and checksum, nothing else."""
+    """Return whether a file has only content and checksum, as version 0.1.0 wrote it."""
     return size_bytes == int(match[2]) - int(match[1]) + _CHECKSUM_BYTES

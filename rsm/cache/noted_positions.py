@@ -10,10 +10,8 @@ from collections import OrderedDict
 class NotedPositions:
     """Pairs of numbers (`at`, `value`) for each object. Thread-safe.
 
-    A lookup returns the pair with the greatest `at` that is not above the requested one.
-
-    Memory: `limit_count` pairs in total, about 150 bytes each. Above the limit, the objects that
-    got no pair for the longest time lose all of their pairs.
+    Memory: `limit_count` pairs in total, about 150 bytes each. Above the limit, the object whose
+    last pair was noted the longest time ago loses all of its pairs.
     """
 
     def __init__(self, *, limit_count: int = 16_384) -> None:
@@ -27,14 +25,14 @@ class NotedPositions:
             return self._count
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None:
-        """Return the pair of `key` with the greatest `at` not above this one."""
+        """Return the pair of `key` with the greatest `at` up to this one; None if there is none."""
         with self._lock:
             pairs = self._noted.get(key, ())
             number = bisect_right(pairs, at, key=_at)
             return pairs[number - 1] if number else None
 
     def note(self, key: str, at: int, value: int) -> None:
-        """Add a pair; it replaces one with the same `at`."""
+        """Add a pair to those of `key`; replace a pair with the same `at`."""
         with self._lock:
             pairs = self._noted.setdefault(key, [])
             self._noted.move_to_end(key)

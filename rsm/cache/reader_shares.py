@@ -1,8 +1,8 @@
-"""ReaderShares: the chunks that each reader of a cache needs, so that others evict them last.
+"""Tracks the chunks that each reader of a cache needs, so that the cache evicts them last.
 
-A reader reserves the chunks that it reads now, and those prefetched for it. Active readers share
-the budget evenly: a chunk is prefetched for a reader only if the chunk fits into the reader's share
-together with the chunks that the reader already reserves. Not thread-safe.
+A reader reserves the chunks that it reads now, and those that are prefetched for it. Active readers
+share the budget evenly: a chunk is prefetched for a reader only if all chunks that the reader
+reserves then fit into its share. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ReaderId = Hashable
 
 @dataclass(slots=True)
 class _Holding:
-    """One reader's chunks with their sizes; `ahead` is in the order of reading."""
+    """The chunks of a reader with their sizes; `ahead` is in the order of the prefetches."""
 
     seen_ms: int
     current: dict[ChunkKey, int] = field(default_factory=dict)
@@ -41,9 +41,10 @@ class _Holding:
 
 
 class ReaderShares:
-    """The reservations of all readers. A reader idle for `idle_ms` loses its own. Not thread-safe.
+    """The reservations of all readers. Not thread-safe.
 
-    Memory: a few hundred bytes for each active reader, and for each chunk that it reserves.
+    A reader that reads nothing for `idle_ms` loses its reservations. Memory: a few hundred bytes
+    for each active reader, and for each chunk that it reserves.
     """
 
     def __init__(self, *, budget_bytes: int, idle_ms: int) -> None:
@@ -56,13 +57,14 @@ class ReaderShares:
         return len(self._holdings)
 
     def share_bytes(self) -> int:
-        """Return the share of each active reader."""
+        """Return the share of the budget, in bytes, that each active reader has."""
         return self._budget_bytes // max(len(self._holdings), 1)
 
     def read_now(self, reader: ReaderId, chunks: Mapping[ChunkKey, int], now_ms: int) -> None:
-        """Reserve `chunks` for the reader's current read, and release its previous ones.
+        """Reserve `chunks` for the reader's current read; release the chunks of its previous read.
 
-        Also releases the prefetched chunks before them: the reader got or skipped those.
+        Also releases the chunks that were prefetched before `chunks`: the reader got or skipped
+        them.
         """
         self._forget_idle(now_ms)
         holding = self._holdings.setdefault(reader, _Holding(seen_ms=now_ms))
@@ -79,9 +81,9 @@ class ReaderShares:
             self._release(reader, key)
 
     def read_ahead(self, reader: ReaderId, key: ChunkKey, size_bytes: int) -> bool:
-        """Reserve a chunk if the reader's share allows it; return whether it is reserved now.
+        """Reserve a chunk for a prefetch if it fits into the share of an active reader.
 
-        Returns False if the reader is not active.
+        Returns whether the chunk is reserved now.
         """
         holding = self._holdings.get(reader)
         if holding is None:
@@ -95,25 +97,25 @@ class ReaderShares:
         return True
 
     def release_ahead(self, reader: ReaderId, key: ChunkKey) -> None:
-        """Undo a `read_ahead` that was not carried out."""
+        """Release a chunk whose prefetch did not start."""
         self._holdings[reader].ahead.pop(key, None)
         self._release(reader, key)
 
     def forget(self, reader: ReaderId) -> None:
-        """Release the chunks of a reader that stopped reading here."""
+        """Release the chunks of a reader that stopped reading."""
         holding = self._holdings.pop(reader, None)
         for key in () if holding is None else holding.keys():
             self._release(reader, key)
 
     def drop(self, key: ChunkKey) -> None:
-        """Release a chunk that is not in memory any more."""
+        """Release all reservations of a chunk that is no longer in the cache."""
         for reader in self._readers_by_key.pop(key, ()):
             holding = self._holdings[reader]
             holding.current.pop(key, None)
             holding.ahead.pop(key, None)
 
     def is_reserved(self, key: ChunkKey) -> bool:
-        """Return whether any reader reads the chunk now or will read it soon."""
+        """Return whether any reader reserves the chunk."""
         return key in self._readers_by_key
 
     def is_read_now(self, key: ChunkKey) -> bool:

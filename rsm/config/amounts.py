@@ -5,8 +5,8 @@
     size     = B KiB MiB GiB TiB PiB   powers of 1024, any case
                kB MB GB TB PB          powers of 1000, any case
 
-Amounts are whole numbers of ms or bytes, so that no rounding changes a retention. A number without
-a unit has the unit that the caller passes.
+Amounts are whole numbers, and results are whole ms or bytes, so that no rounding changes a
+retention. If an amount has no unit, the caller's unit applies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import MappingProxyType
 DURATION_UNITS: Mapping[str, int] = MappingProxyType(
     {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 )
-"""Milliseconds of each unit, in rising order."""
+"""The milliseconds of each unit, in ascending order."""
 
 SIZE_UNITS: Mapping[str, int] = MappingProxyType(
     {
@@ -27,7 +27,7 @@ SIZE_UNITS: Mapping[str, int] = MappingProxyType(
         **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGTP", start=1)},
     }
 )
-"""Bytes of each unit."""
+"""The bytes of each unit; the binary units come first, each kind in ascending order."""
 
 _BINARY_UNITS = {unit: size for unit, size in SIZE_UNITS.items() if unit == "B" or "i" in unit}
 _FOLDED_SIZE_UNITS = {unit.lower(): size for unit, size in SIZE_UNITS.items()}
@@ -35,7 +35,7 @@ _AMOUNT = re.compile(r"([0-9]{1,19})[ ]?([A-Za-z]*)", re.ASCII)
 
 
 def parse_duration(text: str, *, unit_ms: int = 1) -> int:
-    """Return milliseconds; multiply a number without a unit by `unit_ms`. Raises ValueError."""
+    """Return a duration in milliseconds; the default unit is `unit_ms`. Raises ValueError."""
     number, unit = _split(text, "a duration like 7d, 12h, 30m, 90s or 500ms")
     if unit and unit not in DURATION_UNITS:
         raise ValueError(f"unknown unit {unit!r} in {text!r}: use {', '.join(DURATION_UNITS)}")
@@ -43,7 +43,7 @@ def parse_duration(text: str, *, unit_ms: int = 1) -> int:
 
 
 def parse_size(text: str, *, unit_bytes: int = 1) -> int:
-    """Return bytes; multiply a number without a unit by `unit_bytes`. Raises ValueError."""
+    """Return a size in bytes; the default unit is `unit_bytes`. Raises ValueError."""
     number, unit = _split(text, "a size like 50GiB or 64MB")
     folded = unit.lower()
     if unit and folded not in _FOLDED_SIZE_UNITS:
@@ -52,12 +52,12 @@ def parse_size(text: str, *, unit_bytes: int = 1) -> int:
 
 
 def format_duration(duration_ms: int) -> str:
-    """Format a duration in the largest unit that divides it; `parse_duration` reverses it."""
+    """Format a duration in the largest unit that divides it; `parse_duration` parses the result."""
     return _format(duration_ms, DURATION_UNITS)
 
 
 def format_size(size_bytes: int) -> str:
-    """Format a size in the largest binary unit that divides it; `parse_size` reverses it."""
+    """Format a size in the largest binary unit that divides it; `parse_size` parses the result."""
     return _format(size_bytes, _BINARY_UNITS)
 
 

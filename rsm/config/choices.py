@@ -1,4 +1,4 @@
-"""Keys whose value is a built-in name or the class of a plug-in, and the settings of plug-ins."""
+"""Parses values that name a built-in choice or a plug-in's class; selects plug-ins' settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Backend(Enum):
 
 
 class Layout(Enum):
-    """How new segments are laid out as objects."""
+    """The built-in layouts of segments as objects."""
 
     RAW = "raw"
     BLOCK_V1 = "block_v1"
@@ -36,13 +36,13 @@ class Layout(Enum):
 
 
 class StorageManager(Enum):
-    """The built-in remote storage manager: a layout over a store."""
+    """The built-in remote storage manager, which uses a layout and a store."""
 
     OBJECTS = "objects"
 
 
 class MetadataManager(Enum):
-    """The built-in remote log metadata manager, over the metadata topic."""
+    """The built-in remote log metadata manager, which uses the metadata topic."""
 
     TOPIC = "topic"
 
@@ -56,12 +56,12 @@ def _parse_layouts(value: object) -> object:
         return value
     chosen = tuple(_choice(part, Layout) for part in split_list(value))
     if not chosen or len(set(map(str, chosen))) < len(chosen):
-        raise ValueError(f"{_forms(Layout)}, or a list of different ones")
+        raise ValueError(f"{_forms(Layout)}, or a comma-separated list without duplicates")
     return chosen
 
 
 def parse_layout(text: str) -> Layout | ClassName:
-    """Return a layout by its name or class. Raises ValueError with the expected forms."""
+    """Return the layout that `text` names. Raises ValueError with the expected forms."""
     found = _choice(text, Layout)
     assert isinstance(found, Layout | ClassName)
     return found
@@ -102,13 +102,13 @@ MetadataManagerChoice = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSettings:
-    """The given settings below one prefix, by keys without it. Its `repr` shows no value."""
+    """The user's settings below a prefix, by keys without the prefix. `repr` shows no values."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, values: Mapping[str, str], prefix: str) -> GivenSettings:
-        """Select the keys of a prefix."""
+        """Select the settings whose keys begin with `prefix`."""
         return cls(
             values={
                 key.removeprefix(prefix): value
@@ -118,5 +118,5 @@ class GivenSettings:
         )
 
     def below(self, prefix: str) -> Mapping[str, str]:
-        """Return the settings below a further prefix, by keys without it."""
+        """Return the settings below a further prefix, by keys without that prefix."""
         return GivenSettings.of(self.values, prefix).values

@@ -1,4 +1,4 @@
-"""The settings of the stores S3, Azure Blob Storage and Google Cloud Storage."""
+"""Defines the settings of S3, Azure Blob Storage and Google Cloud Storage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
 
 
 def stream_share(upload_memory_bytes: int, stream_buffer_bytes: int | None) -> int:
-    """Return the memory of streams: half of that of all uploads, or less with a smaller buffer.
+    """Return the memory for streams: half of the uploads' memory, or a smaller stream buffer.
 
     The rest is for copies, which never wait for content.
     """
@@ -37,7 +37,7 @@ def stream_share(upload_memory_bytes: int, stream_buffer_bytes: int | None) -> i
 
 
 class S3Keys(StoreChoice):
-    """A bucket of S3."""
+    """The settings of an S3 bucket."""
 
     s3_bucket: str | None = Field(
         default=None,
@@ -45,74 +45,76 @@ class S3Keys(StoreChoice):
         validate_default=True,
         validation_alias=S3_BUCKET_KEY,
         description="Name of the bucket; required for `s3`. Credentials come from the SDK's "
-        "default chain: environment, shared files, role of the container or the machine.",
+        "default chain: the environment, shared files, or the role of the container or machine.",
     )
     s3_endpoint_url: HttpAddress | None = Field(
         default=None,
         validation_alias="rsm.config.storage.s3.endpoint.url",
-        description="URL of a store other than Amazon's.",
+        description="URL of an S3-compatible store other than Amazon's.",
     )
     s3_region: str | None = Field(
         default=None,
         min_length=1,
         validation_alias="rsm.config.storage.s3.region",
-        description="Region of the bucket. Without it, the SDK takes the region from the "
+        description="Region of the bucket. If it is not set, the SDK takes the region from the "
         "environment or from its shared configuration file.",
     )
     s3_path_style: bool = Field(
         default=False,
         validation_alias="rsm.config.storage.s3.path.style.access.enabled",
-        description="Whether requests name the bucket in the path instead of the host name. Many "
-        "stores other than Amazon's need `true`.",
+        description="Whether requests contain the bucket's name in the path instead of the host "
+        "name. Many stores other than Amazon's need `true`.",
     )
     s3_storage_class: str | None = Field(
         default=None,
         min_length=1,
         validation_alias="rsm.config.storage.s3.storage.class",
-        description="Storage class of new objects. Without it, the bucket's default. **Unreadable "
-        "segments:** `rlm` cannot read a class whose objects must be restored first, such as "
-        "`GLACIER`.",
+        description="**Unreadable segments:** `rlm` cannot read objects that must be restored "
+        "first, such as those of the class `GLACIER`. Storage class of new objects. If it is not "
+        "set, the store uses its default, which is `STANDARD` for Amazon S3.",
     )
     s3_encryption: ServerSideEncryption | None = Field(
         default=None,
         validation_alias="rsm.config.storage.s3.server.side.encryption",
         description="How the store encrypts new objects: `AES256` (SSE-S3) or `aws:kms` "
-        "(SSE-KMS). Without it, the bucket's default.",
+        "(SSE-KMS). If it is not set, the bucket's default applies.",
     )
     s3_kms_key_id: str | None = Field(
         default=None,
         min_length=1,
         validate_default=True,
         validation_alias="rsm.config.storage.s3.kms.key.id",
-        description="Key of SSE-KMS. Without it, the account's default key.",
+        description="AWS KMS key that encrypts new objects with SSE-KMS, by ID or ARN. If it is "
+        "not set, the store uses the account's default key.",
     )
     s3_part_bytes: int = Field(
         default=16 << 20,
         ge=MIN_PART_BYTES,
         le=MAX_PART_BYTES,
         validation_alias="rsm.config.storage.s3.multipart.upload.part.size",
-        description="Size of a part of an upload. An object up to this size is one request. "
+        description="Size of a part of an upload. An object up to this size needs one request. "
         "Higher: fewer requests and more memory for each part.",
     )
     s3_upload_memory_bytes: SizeBytes = Field(
         default=192 << 20,
         validation_alias="rsm.config.storage.s3.upload.memory.bytes",
-        description="Maximum memory for the parts that all copies of a process are sending, at "
-        "least one part. It limits how many parts a process sends at once. Higher: faster copies "
-        "to a distant store. The default is three blocks of `block_v1`.",
+        description="Maximum memory for the parts that all copies of a process send at once; one "
+        "part always fits. Higher: faster copies to a distant store. The default is the size of "
+        "three `block_v1` blocks.",
     )
     s3_attempt_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.s3.api.call.attempt.timeout",
-        description="How long one attempt of a request waits to connect, to send, and for the "
-        "response. Higher: a request survives a slow store longer, and copies stop later if the "
-        "store is down.",
+        description="How long each phase of an attempt of a request may take: to connect, to send, "
+        "and to receive the response. Higher: a request survives a slow store longer, and copies "
+        "stop later if the store is down.",
     )
     s3_max_attempts: Count = Field(
         default=3,
         validation_alias="rsm.config.storage.s3.max.attempts",
-        description="Maximum number of attempts of one request, including the first, with growing, "
-        "jittered pauses in between. Higher: a request survives longer faults and fails later.",
+        description="Maximum number of attempts of one request, including the first. The pauses "
+        "between attempts grow and are jittered. Higher: a request survives longer faults and "
+        "fails later.",
     )
 
     def s3_settings(self, stream_buffer_bytes: int | None = None) -> S3Settings:
@@ -142,12 +144,12 @@ class S3Keys(StoreChoice):
     @classmethod
     def _check_kms_key(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and info.data.get("s3_encryption") is not ServerSideEncryption.SSE_KMS:
-            raise ValueError("rsm.config.storage.s3.server.side.encryption=aws:kms as well")
+            raise ValueError("no key without rsm.config.storage.s3.server.side.encryption=aws:kms")
         return value
 
 
 class AzureKeys(StoreChoice):
-    """A container of Azure Blob Storage."""
+    """The settings of a container of Azure Blob Storage."""
 
     azure_container: str | None = Field(
         default=None,
@@ -169,22 +171,21 @@ class AzureKeys(StoreChoice):
         ge=1 << 20,
         le=AZURE_MAX_PART_BYTES,
         validation_alias="rsm.config.storage.azure.upload.block.size",
-        description="Size of a block of an upload. An object up to this size is one request. "
+        description="Size of a block of an upload. An object up to this size needs one request. "
         "Higher: fewer requests and more memory for each block.",
     )
     azure_upload_memory_bytes: SizeBytes = Field(
         default=192 << 20,
         validation_alias="rsm.config.storage.azure.upload.memory.bytes",
-        description="Maximum memory for the blocks that all copies of a process are sending. It "
-        "limits how many blocks a process sends at once. Higher: faster copies to a distant "
-        "store.",
+        description="Maximum memory for the blocks that all copies of a process send at once; one "
+        "block always fits. Higher: faster copies to a distant store.",
     )
     azure_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.azure.timeout.ms",
-        description="How long one attempt of a request waits to connect, and for each response. "
-        "Higher: a request survives a slow store longer, and copies stop later if the store is "
-        "down.",
+        description="How long each phase of an attempt of a request may take: to connect, and to "
+        "wait for a response. Higher: a request survives a slow store longer, and copies stop "
+        "later if the store is down.",
     )
 
     def azure_settings(self, stream_buffer_bytes: int | None = None) -> AzureSettings:
@@ -207,7 +208,7 @@ class AzureKeys(StoreChoice):
 
 
 class GcsKeys(StoreChoice):
-    """A bucket of Google Cloud Storage."""
+    """The settings of a bucket of Google Cloud Storage."""
 
     gcs_bucket: str | None = Field(
         default=None,
@@ -219,7 +220,7 @@ class GcsKeys(StoreChoice):
     gcs_endpoint_url: HttpAddress | None = Field(
         default=None,
         validation_alias="rsm.config.storage.gcs.endpoint.url",
-        description="URL of a store other than Google's.",
+        description="URL of a GCS-compatible store other than Google's.",
     )
     gcs_credentials_file: File | None = Field(
         default=None,
@@ -229,29 +230,29 @@ class GcsKeys(StoreChoice):
     gcs_default_credentials: bool = Field(
         default=True,
         validation_alias="rsm.config.storage.gcs.credentials.default",
-        description="Whether `rlm` uses the application default credentials if there is no key "
-        "file: those of the environment, the machine's role or the pod's. `false`: it sends no "
-        "credentials.",
+        description="Whether `rlm` uses the application default credentials if no key file is set: "
+        "those of the environment, of the machine's service account or of the pod's. With `false`, "
+        "`rlm` then sends no credentials.",
     )
     gcs_part_bytes: int = Field(
         default=16 << 20,
         ge=PART_UNIT_BYTES,
         multiple_of=PART_UNIT_BYTES,
         validation_alias="rsm.config.storage.gcs.resumable.upload.chunk.size",
-        description="Size of a part of an upload, a multiple of 262144 bytes. An object up to "
-        "this size is one request. Higher: fewer requests and more memory for each part.",
+        description="Size of a part of an upload, a multiple of 262144 bytes. Larger "
+        "objects are uploaded in parts. Higher: fewer requests and more memory for each part.",
     )
     gcs_attempt_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.gcs.timeout.ms",
-        description="How long one attempt of a request waits to connect, to send, and for the "
-        "response. Higher: a request survives a slow store longer, and copies stop later if the "
-        "store is down.",
+        description="How long each phase of an attempt of a request may take: to connect, to send, "
+        "and to receive the response. Higher: a request survives a slow store longer, and copies "
+        "stop later if the store is down.",
     )
     gcs_retry_timeout_ms: IntervalMs = Field(
         default=60_000,
         validation_alias="rsm.config.storage.gcs.retry.timeout.ms",
-        description="How long a failed request is retried, with growing, jittered pauses. "
+        description="How long `rlm` retries a failed request, with growing, jittered pauses. "
         "Higher: a request survives longer faults and fails later.",
     )
 

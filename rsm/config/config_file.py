@@ -1,4 +1,4 @@
-"""Finds the configuration file of a program without `--config`: RLM_CONFIG, or the system's file.
+"""Finds the configuration file if `--config` is not given: RLM_CONFIG's, or the system's.
 
 The caller passes the environment and parses the file.
 """
@@ -19,16 +19,16 @@ CONFIG_HELP = f"Configuration file (default: ${CONFIG_VARIABLE}, then {SYSTEM_CO
 def find_config_file(
     environment: Mapping[str, str], *, system_config: Path = SYSTEM_CONFIG
 ) -> Path | None:
-    """Return the file that a program without `--config` reads; None if there is none.
+    """Return the configuration file to read if `--config` is not given; None if there is none.
 
     An empty variable counts as unset. Raises InvalidConfigError if the variable names a file that
-    is missing or inaccessible, even if the system has a file, which could be for another cluster.
+    is missing or inaccessible. It then ignores the system's file, which may be for another cluster.
     """
     named = environment.get(CONFIG_VARIABLE, "")
     if named:
         if not os.path.exists(named):  # noqa: PTH110 - Path.exists raises without permission
             raise InvalidConfigError(
-                "configuration file does not exist or cannot be accessed",
+                "cannot read the configuration file: it does not exist or is not accessible",
                 file=named,
                 advice=f"Correct or unset the environment variable {CONFIG_VARIABLE}",
             )
@@ -44,8 +44,8 @@ def require_config_file(
 ) -> Path:
     """Return the file as `find_config_file` does.
 
-    Raises its errors, and InvalidConfigError with all ways to give a file if there is none.
-    `alternative` names an option that replaces the file.
+    Raises InvalidConfigError as it does, and also if there is no file; that error lists all ways to
+    give one. `alternative` names an option that can replace the file.
     """
     found = find_config_file(environment, system_config=system_config)
     if found is None:

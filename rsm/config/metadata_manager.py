@@ -1,4 +1,4 @@
-"""The class of the remote log metadata manager."""
+"""Defines the choice of the remote log metadata manager, and the settings of a plug-in for it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class MetadataManagerKeys(Section):
     manager_class: MetadataManagerChoice = Field(
         default=MetadataManager.TOPIC,
         validation_alias=METADATA_MANAGER_KEY,
-        description="The remote log metadata manager: `topic`, or a [plug-in](plugins.md) that "
-        "extends it, as `package.module:Class`. Every process reads the metadata topic.",
+        description="The remote log metadata manager: `topic`, or the class of a "
+        "[plug-in](plugins.md) that extends it, as `package.module:Class`. Every process reads the "
+        "metadata topic in both cases.",
     )
     given_to_manager: GivenSettings = Field(
         default=GivenSettings(),
         validation_alias=METADATA_PLUGIN_KEYS,
-        description="Settings of that plug-in, which gets them without this prefix. A setting "
-        "that it does not read is an error.",
+        description="Settings of the metadata manager's plug-in, which gets them without this "
+        "prefix. A setting that the plug-in does not read is an error.",
     )
 
     def plugin(self) -> Plugin | None:
@@ -46,7 +47,7 @@ class MetadataManagerKeys(Section):
 def metadata_plugin(values: Mapping[str, str]) -> Plugin | None:
     """Return the plug-in that `values` name, with its settings; None for the built-in manager.
 
-    Raises InvalidConfigError with the wrong `key`.
+    Raises InvalidConfigError, which names the invalid `key`.
     """
     chosen: dict[str, object] = {METADATA_PLUGIN_KEYS: GivenSettings.of(values, METADATA_PREFIX)}
     if METADATA_MANAGER_KEY in values:

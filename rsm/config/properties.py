@@ -1,8 +1,8 @@
 """Parses a Java .properties file into keys, values and line numbers.
 
-This module knows only the grammar of the file; the caller gives keys a meaning. As in Java, the
-last of equal keys wins. Values are stripped, as in Kafka. The encoding is UTF-8; a byte order
-mark, which some editors write, is no part of the first key.
+This module knows only the grammar of the file; the caller interprets the keys. As in Java, the last
+of several equal keys wins. As in Kafka, values are stripped of spaces. The encoding is UTF-8; a
+byte order mark, which some editors write, is ignored.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import javaproperties
 from rsm.segment.errors import InvalidConfigError
 
 _MAX_BYTES = 1 << 20
-"""The greatest length of a file: a device such as /dev/zero has no end."""
+"""The maximum length of a file. Without it, reading a device such as /dev/zero would not end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One value and the line of its key; line 0 if it came from no file."""
+    """A value and the line of its key; the line is 0 if the value is not from a file."""
 
     value: str = field(repr=False)
     line: int = 0
@@ -29,13 +29,13 @@ class Property:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Properties:
-    """All keys of one source; `source` is a file's path, or names the command line."""
+    """The settings of one source; `source` is the path of a file, or an option (`--…`)."""
 
     source: str
     entries: Mapping[str, Property]
 
     def get(self, key: str) -> str | None:
-        """Return the key's value, None if it is not given."""
+        """Return the key's value; None if the key is not given."""
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
@@ -53,7 +53,7 @@ class Properties:
 
 
 def named_source(source: str) -> dict[str, object]:
-    """Return the context of an error that names the source of settings: a file, or an option."""
+    """Return the context with which an error names the source of settings: a file or an option."""
     return {"option" if source.startswith("--") else "file": source}
 
 
@@ -65,23 +65,23 @@ def read_properties(path: Path) -> Properties:
     except OSError as error:
         reason = error.strerror
         raise InvalidConfigError(
-            "configuration file cannot be read",
+            "cannot read the configuration file",
             file=path,
             reason=reason,
             advice="Check its path and permissions",
         ) from error
     if len(content) > _MAX_BYTES:
         raise InvalidConfigError(
-            "configuration file cannot be read: it is too long",
+            "cannot read the configuration file: it is too long",
             file=path,
             max_bytes=_MAX_BYTES,
-            advice="Give the file with the settings",
+            advice="Check that the path is that of a configuration file",
         )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidConfigError(
-            "configuration file cannot be read: it is not UTF-8",
+            "cannot read the configuration file: it is not UTF-8",
             file=path,
             advice="Save it as UTF-8",
         ) from error
@@ -96,11 +96,11 @@ def parse_properties(text: str, *, source: str) -> Properties:
         entries = dict(_entries(text))
     except javaproperties.InvalidUEscapeError as error:
         raise InvalidConfigError(
-            "configuration file has a malformed escape",
+            "the configuration file is invalid: it contains a malformed escape",
             file=source,
             found=error.escape,
             expected="a backslash, u and four hexadecimal digits",
-            advice="Correct it, or write two backslashes for one",
+            advice="Correct the escape, or write two backslashes for one",
         ) from error
     return Properties(source=source, entries=entries)
 

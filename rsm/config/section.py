@@ -1,4 +1,4 @@
-"""The base class of all sections of a configuration, and how a section is parsed."""
+"""Defines the base class of a configuration's sections, and parses sections."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ SET_IT = "Set it; docs/config.md describes it"
 
 
 class Section(BaseModel):
-    """A group of related settings; frozen, and built by field names or by keys.
+    """A group of related settings, built from field names or from keys. Immutable.
 
-    A setting in ms, seconds, bytes or bytes per second can also be a duration or size with a unit.
+    The value of a setting in ms, seconds, bytes or bytes per second can also be a duration or a
+    size with a unit.
     """
 
     model_config = ConfigDict(
@@ -34,7 +35,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _parse_amount(cls, value: object, info: ValidationInfo) -> object:
-        """Replace a duration or size by its number; the field's type checks any other text."""
+        """Convert a duration or size to a number; the field's type checks all other texts."""
         return unit_of(str(info.field_name)).in_units(value) if isinstance(value, str) else value
 
 
@@ -42,12 +43,12 @@ S = TypeVar("S", bound=Section)
 
 
 def keys_of(section: type[Section]) -> tuple[str, ...]:
-    """Return the section's keys as in the file, in order."""
+    """Return the keys of the section's settings, in the order of its fields."""
     return tuple(str(field.validation_alias) for field in section.model_fields.values())
 
 
 def parse_section(section: type[S], values: Mapping[str, object]) -> S:
-    """Parse the values of a section's keys. Raises InvalidConfigError with the first wrong key."""
+    """Parse a section's values by key. Raises InvalidConfigError for the first invalid value."""
     try:
         return section.model_validate(values)
     except ValidationError as error:
@@ -57,7 +58,7 @@ def parse_section(section: type[S], values: Mapping[str, object]) -> S:
 def section_problems(
     section: type[Section], values: Mapping[str, object]
 ) -> tuple[InvalidConfigError, ...]:
-    """Return all errors in the values; empty if `parse_section` accepts them."""
+    """Return an error for each invalid value; none if `parse_section` accepts the values."""
     try:
         section.model_validate(values)
     except ValidationError as error:
@@ -68,7 +69,7 @@ def section_problems(
 def _invalid(
     details: ErrorDetails, section: type[Section], values: Mapping[str, object]
 ) -> InvalidConfigError:
-    # Pydantic locates an invalid default at the field's name, and all else at the key.
+    # Pydantic reports an invalid default by the field's name, and other errors by the key.
     located = str(details["loc"][0])
     name, field = next(
         (name, field)

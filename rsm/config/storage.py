@@ -1,4 +1,4 @@
-"""The settings of the store and of segments in it, and the parser of all their keys."""
+"""Defines and parses the settings of the store and of the segments in it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PLUGIN_KEYS = f"{RSM_PREFIX}<key of a plug-in>"
 _STORAGE = "storage."
 _LAYOUT = "layout."
 
-# Each configuration with a store has at least one of these keys.
+# Each configuration of a store contains at least one of these keys.
 STORE_KEYS = (BACKEND_KEY, FILESYSTEM_ROOT_KEY)
 
 
@@ -62,8 +62,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         default=(),
         validate_default=True,
         validation_alias=HDFS_NAMENODES_KEY,
-        description="WebHDFS addresses of the name nodes, or of HttpFS, as http://host:9870, "
-        "comma-separated; required for `hdfs`. `rlm` finds the active one.",
+        description="WebHDFS addresses of the NameNodes, or of HttpFS, such as http://host:9870, "
+        "comma-separated; required for `hdfs`. `rlm` finds the active NameNode.",
     )
     hdfs_root: AbsolutePath | None = Field(
         default=None,
@@ -76,47 +76,47 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         default="rlm",
         min_length=1,
         validation_alias="rsm.config.storage.hdfs.user",
-        description="User name of the requests. Authentication is simple, without Kerberos.",
+        description="User name in the requests. Authentication is simple; Kerberos is unsupported.",
     )
     hdfs_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.hdfs.timeout.ms",
-        description="How long a request waits to connect, to send, and for the response. Higher: a "
-        "request survives a slow store longer, and copies stop later if the store is down.",
+        description="How long each phase of a request may take: to connect, to send, and to "
+        "receive the response. Higher: a request survives a slow store longer, and copies stop "
+        "later if the store is down.",
     )
     key_prefix: KeyPrefix = Field(
         default="",
         validation_alias="rsm.config.key.prefix",
-        description="First part of every object's name. If it is empty, names start without a "
-        "slash.",
+        description="First part of every object's name; a slash follows it. If it is empty, names "
+        "do not start with a slash.",
     )
     storage_manager: StorageManagerChoice = Field(
         default=StorageManager.OBJECTS,
         validation_alias=STORAGE_MANAGER_KEY,
-        description="The remote storage manager, which copies, reads and deletes segments: "
-        "`objects`, a layout over the store, or the class of a [plug-in](plugins.md) as "
-        "`package.module:Class`. `rlm`'s own objects, such as the originals of topics, are in the "
-        "store in any case.",
+        description="The remote storage manager, which copies, reads and deletes segments. "
+        "`objects` writes them to the store in a layout. The alternative is the class of a "
+        "[plug-in](plugins.md) as `package.module:Class`. In both cases, `rlm` stores its own "
+        "objects, such as the originals of topics, in the store.",
     )
     layouts: LayoutChoices = Field(
         default=(Layout.RAW,),
         validation_alias=LAYOUT_KEY,
         description="Layout of new segments. `raw`: the broker's file unchanged. `chunked`: the "
-        "file in objects of bounded size. `block_v1`: Apache Pulsar's format of "
-        "offloaded ledgers. `block_v2`: Pulsar's format of streams. Or the class of a "
-        "[plug-in](plugins.md) as `package.module:Class`. In a comma-separated list, "
-        "the first one writes topics without a layout of their own (`rlm topic set "
-        "--layout`). The built-in layouts and those of the list can be read, and "
-        "topics can have them. Streamed segments (`offload.mode=stream`) are written "
-        "in `chunked` if that is the topic's layout, and in `block_v2` otherwise.",
+        "file in objects of bounded size. `block_v1`: Apache Pulsar's format of offloaded "
+        "ledgers. `block_v2`: Pulsar's format of streams. `package.module:Class`: the class of a "
+        "[plug-in](plugins.md). In a comma-separated list, the first layout applies to topics "
+        "for which none is set (`rlm topic set --layout`). Topics can use, and `rlm` can read, "
+        "the built-in layouts and those of the list. Streamed segments (`offload.mode=stream`) "
+        "are in `chunked` if that is the topic's layout, and in `block_v2` otherwise.",
     )
     given: GivenSettings = Field(
         default=GivenSettings(),
         validation_alias=PLUGIN_KEYS,
-        description="Settings of plug-ins, without a prefix. A store gets those below "
-        "`rsm.config.storage.`, a layout those below `rsm.config.layout.`, a remote storage "
-        "manager all `rsm.config.*`. Only a remote storage manager also gets the keys that this "
-        "page lists. A setting that no plug-in reads is an error.",
+        description="Settings of plug-ins, which get them without the prefix. A store gets those "
+        "below `rsm.config.storage.`, a layout those below `rsm.config.layout.`, and a remote "
+        "storage manager all `rsm.config.*`. Only a remote storage manager also gets the keys "
+        "that this page lists. A setting that no plug-in reads is an error.",
     )
     plugin_timeout_ms: IntervalMs = Field(
         default=60_000,
@@ -133,16 +133,16 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         validation_alias="rsm.config.block.size",
         description="Size of a block of `block_v1`. A block of `block_v2` has this size, but at "
         "most 5 MiB. A block of `block_v1` is one part of the upload. For `s3`, the minimum is "
-        "5242880. A larger record batch has a block of its own. Higher: fewer requests and more "
-        "memory for each copy. Lower: a longer index. At the minimum, the index of a segment of 2 "
-        "GiB still fits.",
+        "5242880. A larger record batch gets a separate block. Higher: fewer requests and more "
+        "memory for each copy. Lower: a longer index. The minimum still allows the index of a "
+        "2 GiB segment.",
     )
     chunk_bytes: int = Field(
         default=DEFAULT_CHUNK_BYTES,
         ge=1 << 20,
         le=1 << 31,
         validation_alias="rsm.config.chunked.object.max.bytes",
-        description="Maximum size of an object of the log in the layout `chunked`. All objects of "
+        description="Maximum size of the objects of a log in the layout `chunked`. All objects of "
         "a log except the last have this size. Stored segments keep their sizes. Higher: fewer "
         "requests and objects. Lower: smaller objects, for stores or tools with a limit.",
     )
@@ -155,38 +155,38 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     copy_verify: CopyVerification = Field(
         default=CopyVerification.NONE,
         validation_alias="remote.copy.verify",
-        description="`read`: the manager reads every object back before the copy counts as "
-        "finished, which doubles the transferred bytes. The manager always compares the length, "
-        "and the checksum if the store keeps one.",
+        description="How the manager verifies copies. It always compares the length of an object, "
+        "and the checksum if the store keeps one. With `read`, it also reads every object back "
+        "before the copy counts as finished, which doubles the transferred bytes.",
     )
     request_warning_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="rsm.config.storage.request.warning.ms",
-        description="Time after which a process logs a slow request to the store, at INFO. The "
-        "limit of a transfer is one millisecond higher for each KiB. Lower: more log lines.",
+        description="Duration above which a process logs a request to the store as slow, at INFO. "
+        "Each transferred KiB adds 1 ms. Listings and streams are not logged. Lower: more lines.",
     )
     read_only: bool = Field(
         default=False,
         validation_alias="rsm.config.storage.read.only",
-        description="Whether the process rejects every change of the store. Set it for gateways on "
-        "hosts of their own.",
+        description="Whether the process rejects every change of the store. Set it to `true` for "
+        "gateways on separate hosts.",
     )
     throttle_bytes_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.bytes.per.second",
         description="Maximum bytes per second that each process writes to and reads from the "
-        "store. Requests above it wait. Lower: slower copies and reads.",
+        "store. Requests above this limit wait. Lower: slower copies and reads.",
     )
     throttle_requests_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.requests.per.second",
         description="Maximum requests per second that each process sends to the store. Requests "
-        "above it wait. Lower: slower copies and reads.",
+        "above this limit wait. Lower: slower copies and reads.",
     )
     slow_delay_ms: DurationMs = Field(
         default=0,
         validation_alias="rsm.config.storage.slow.delay.ms",
-        description="For rehearsals only: a pause before each request to the store.",
+        description="For rehearsals only: the pause before each request to the store.",
     )
     faulty_fail_share: _Share = Field(
         default=0.0,
@@ -202,8 +202,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     faulty_seed: DurationMs = Field(
         default=0,
         validation_alias="rsm.config.storage.faulty.seed",
-        description="For rehearsals only: seed of the choice of requests that fail. The same seed "
-        "repeats the choice.",
+        description="For rehearsals only: the seed of the random choice of faults. With the same "
+        "seed, the same sequence of requests has the same faults.",
     )
     faulty_while_file: File | None = Field(
         default=None,
@@ -214,12 +214,12 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
 
     @property
     def layout(self) -> Layout | ClassName:
-        """The layout of new segments."""
+        """The layout of new segments for topics that do not set one."""
         return self.layouts[0]
 
     @property
     def part_bytes(self) -> int:
-        """The size of a part of an upload; 0 if the store takes parts of any size."""
+        """The size of a part of an upload; 0 if the store has no fixed size."""
         match self.backend:
             case Backend.S3:
                 return self.s3_part_bytes
@@ -231,7 +231,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 return 0
 
     def stream_memory_bytes(self, buffer_bytes: int) -> int:
-        """Return the memory of all streams of a process, for a buffer of this size."""
+        """Return the memory for all streams of a process, given the size of its stream buffer."""
         match self.backend:
             case Backend.S3:
                 return stream_share(self.s3_upload_memory_bytes, buffer_bytes)
@@ -241,9 +241,9 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 return buffer_bytes
 
     def store(self, stream_buffer_bytes: int | None = None) -> Store:
-        """Return the settings of the store's binding, or the plug-in.
+        """Return the settings of the store's binding; the plug-in if the store is one.
 
-        `stream_buffer_bytes` limits streams further where all uploads share memory.
+        If all uploads share memory, `stream_buffer_bytes` also limits the memory for streams.
         """
         match self.backend:
             case ClassName():
@@ -261,7 +261,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
 
     def segments(self) -> SegmentSettings:
-        """Return how segments are stored."""
+        """Return the settings that decide how segments are stored."""
         return SegmentSettings(
             key_prefix=self.key_prefix,
             layouts=tuple(
@@ -276,11 +276,11 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         )
 
     def file_access(self) -> FileAccess:
-        """Return the permissions of files in a directory store."""
+        """Return the permissions of files in a `filesystem` store."""
         return FileAccess(mode=self.filesystem_file_mode)
 
     def rehearsal(self) -> RehearsalSettings:
-        """Return the delays, limits and faults of the store for a rehearsal."""
+        """Return the limits, the read-only mode, and the delays and faults of rehearsals."""
         return RehearsalSettings(
             delay_ms=self.slow_delay_ms,
             bytes_per_second=self.throttle_bytes_per_second,
@@ -295,7 +295,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         )
 
     def _plugin(self, name: ClassName, key: str, below: str) -> Plugin:
-        """Return a plug-in with the settings below a prefix, without those that `rlm` knows."""
+        """Return a plug-in with the settings below `below`, except the keys of `rlm`."""
         settings = {
             each: value
             for each, value in self.given.below(below).items()
@@ -312,9 +312,9 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         )
 
     def _plugin_manager(self) -> Plugin | None:
-        """Return the remote storage manager that is a plug-in, with all settings; None if built-in.
+        """Return the remote storage manager's plug-in with all settings; None for the built-in.
 
-        It need not read the settings that `rlm` or another plug-in reads.
+        The plug-in need not read the settings that `rlm` or another plug-in reads.
         """
         if not isinstance(self.storage_manager, ClassName):
             return None
@@ -363,30 +363,30 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     @classmethod
     def _check_block(cls, value: int, info: ValidationInfo) -> int:
         if value < MIN_PART_BYTES and info.data.get("backend") is Backend.S3:
-            raise ValueError(f"at least {MIN_PART_BYTES} for s3, which takes no smaller part")
+            raise ValueError(f"at least {MIN_PART_BYTES} for s3, the minimum size of a part")
         return value
 
 
 RSM_KEYS = frozenset({*keys_of(StorageConfig), *keys_of(FetchCacheKeys)}) - {PLUGIN_KEYS}
-"""All keys of the store, of segments and of a gateway's cache of them."""
+"""All keys of the store, of segments and of a gateway's cache."""
 
 
 def parse_storage(values: Mapping[str, str]) -> StorageConfig:
     """Parse the keys of the store and of segments among `values`; ignore all others.
 
-    Raises InvalidConfigError with the wrong `key`.
+    Raises InvalidConfigError, which names the invalid `key`.
     """
     return parse_section(StorageConfig, storage_values(values))
 
 
 def storage_values(values: Mapping[str, str]) -> Mapping[str, object]:
-    """Return the keys of the store and of segments among `values`, as their section takes them."""
+    """Return the values of the store's and segments' keys, in the form that StorageConfig takes."""
     given = {key: values[key] for key in keys_of(StorageConfig) if key in values}
     return {**given, PLUGIN_KEYS: GivenSettings.of(values, RSM_PREFIX)}
 
 
 def plugin_prefixes(values: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the prefixes of keys that the plug-ins named in `values` may read."""
+    """Return the prefixes of the keys that the plug-ins in `values` can read."""
     prefixes = {
         BACKEND_KEY: RSM_PREFIX + _STORAGE,
         LAYOUT_KEY: RSM_PREFIX + _LAYOUT,

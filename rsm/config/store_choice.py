@@ -1,4 +1,4 @@
-"""The choice of the store. Each store's section extends it, to know whether its store is chosen."""
+"""Defines the choice of the store; the sections of the stores extend it to check the choice."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ FILESYSTEM_MODE_KEY = "rsm.config.storage.filesystem.file.mode"
 
 
 class StoreChoice(Section):
-    """The kind of store, and the settings of a directory, which is the default kind."""
+    """The kind of the store, and the settings of the default kind, a directory."""
 
     backend: BackendChoice = Field(
         default=Backend.FILESYSTEM,
         validation_alias=BACKEND_KEY,
-        description="Kind of store: `filesystem`, `s3`, `hdfs`, `azure` or `gcs`, or the class of "
-        "a [plug-in](plugins.md) as `package.module:Class`.",
+        description="Kind of the store: `filesystem`, `s3`, `hdfs`, `azure`, `gcs`, or the class "
+        "of a [plug-in](plugins.md) as `package.module:Class`.",
     )
     filesystem_root: Directory | None = Field(
         default=None,
         validate_default=True,
         validation_alias=FILESYSTEM_ROOT_KEY,
-        description="Directory of the objects; required for `filesystem`. It must exist: `rlm` "
-        "does not create it, because a missing mount would then stay unnoticed.",
+        description="Directory of the objects; required for `filesystem`. It must exist. `rlm` "
+        "does not create it, because that would hide a missing mount.",
     )
 
     filesystem_file_mode: FileMode | None = Field(
         default=None,
         validation_alias=FILESYSTEM_MODE_KEY,
-        description="Permissions of the files below `rsm.config.storage.filesystem.root`, octal, "
-        "from 0600 to 0666 without execute bits. Users that can read a file can also search its "
-        "directory. Without this key, files get 0640 and directories 0750, less the process's "
-        "umask. **Disclosure:** with 0644, every user of the host can read the stored records, "
-        "regardless of Kafka's ACLs. Existing files keep their permissions.",
+        description="**Disclosure:** with 0644, every user of the host can read the stored "
+        "records, regardless of Kafka's ACLs. Permissions of new files below "
+        "`rsm.config.storage.filesystem.root`, octal, from 0600 to 0666 without execute bits. "
+        "Users that can read a file can also search its directory. If this key is not set, files "
+        "get 0640 and directories 0750, less the process's umask. Existing files keep their "
+        "permissions.",
     )
 
     @property
     def backend_name(self) -> str:
-        """The backend as the configuration names it."""
+        """The backend's name or class, as in the configuration."""
         return self.backend.value if isinstance(self.backend, Backend) else str(self.backend)
 
     @field_validator("filesystem_root")
@@ -57,7 +58,7 @@ class StoreChoice(Section):
 
 
 def required(value: T | None, backend: Backend, info: ValidationInfo) -> T | None:
-    """Return `value`; raise if it is missing and `backend` is chosen, which requires it."""
+    """Return `value`; raise PydanticCustomError if it is None although `backend` is chosen."""
     if value is None and info.data.get("backend") is backend:
         raise PydanticCustomError("missing", "a value for this backend")
     return value

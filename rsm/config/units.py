@@ -1,7 +1,7 @@
-"""Finds the unit of a setting by its field's name, and reads amounts in it. Pure.
+"""Finds the unit of a setting by the name of its field, and converts amounts to it. Pure.
 
-Fields have their unit last in their names. A setting in ms, seconds, bytes or bytes per second can
-also be written as a duration or a size (rsm.config.amounts).
+A field's name ends with the unit. The value of a setting in ms, seconds, bytes or bytes per second
+can also be a duration or a size (rsm.config.amounts).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AmountGrammar:
 class Unit:
     """Represents the unit of a setting: `size` times the smallest unit of `grammar`.
 
-    Without a grammar, the setting accepts plain numbers only.
+    If `grammar` is None, the setting accepts only plain numbers.
     """
 
     symbol: str = ""
@@ -36,9 +36,10 @@ class Unit:
     size: int = 1
 
     def in_units(self, text: str) -> str:
-        """Return the number of a duration or size that has a unit; any other text unchanged.
+        """Convert a duration or size with a unit to a number of this unit.
 
-        Text that is not a whole number of this unit is unchanged, too.
+        Returns any other text unchanged, and also an amount that is not a whole number of this
+        unit.
         """
         if self.grammar is None or not text.endswith(tuple(ascii_letters)):
             return text
@@ -51,7 +52,8 @@ class Unit:
     def readable(self, number: int) -> str:
         """Return a number as a duration or size in a larger unit.
 
-        Empty if no larger unit divides the number, or if it is not positive.
+        Returns an empty text if no larger unit divides the number, or if the number is not
+        positive.
         """
         if self.grammar is None or number <= 0:
             return ""
@@ -82,9 +84,9 @@ _UNITS: Mapping[str, Unit] = MappingProxyType(
         "_percent_per_day": Unit(symbol="percent per day"),
     }
 )
-"""The units of fields, by the end of the field's name."""
+"""The units of settings, by the end of the field's name."""
 
 
 def unit_of(name: str) -> Unit:
-    """Return the unit of a field; without a symbol if it has none."""
+    """Return the unit of a field; its symbol is empty if the field has no unit."""
     return next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), _NO_UNIT)

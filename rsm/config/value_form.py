@@ -1,6 +1,6 @@
-"""Describes what the value of a setting may be: type, unit, bounds and choices. Pure.
+"""Describes the permitted values of a setting: type, unit, bounds and choices. Pure.
 
-One description, taken from the field's annotation and name, serves errors and docs/config.md.
+Errors and docs/config.md use the same description, derived from the field's annotation and name.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _NUMBERS = frozenset({"int", "long", "double"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueForm:
-    """Represents the form of one setting's value; `type_name` is Kafka's name of its type.
+    """Represents the permitted values of a setting; `type_name` is Kafka's name of their type.
 
-    `choices` are the only values of an enum. A bound that is None does not limit the value.
+    `choices` are the values of an enum, empty for other types. If `least` or `most` is None, there
+    is no such bound.
     """
 
     type_name: str
@@ -87,7 +88,7 @@ class ValueForm:
 
     @property
     def sample(self) -> int | None:
-        """A permitted number that people would write as a duration or size; None without any."""
+        """A permitted number that is readable as a duration or size; None if there is none."""
         if self.unit.grammar is None:
             return None
         default = self.default if isinstance(self.default, int) else 0
@@ -108,7 +109,7 @@ class ValueForm:
 
 
 def _types(annotation: object) -> tuple[object, ...]:
-    """Return the alternatives of an annotation, without None and without their metadata."""
+    """Return the alternatives of an annotation, without None and without metadata."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _types(get_args(annotation)[0])
@@ -132,7 +133,7 @@ def _constraint(constraints: list[object], name: str) -> int | None:
 
 
 def _type_name(kind: object, *, most: float | None, has_own_text: bool) -> str:
-    """Return Kafka's name of a type; `string` for a number with a text form of its own."""
+    """Return Kafka's name of a type; `string` for a number with a special text form."""
     if get_origin(kind) is Literal:
         return "enum"
     if kind is int:

@@ -1,7 +1,7 @@
-"""The types of configuration values beyond numbers and plain text, and their grammar.
+"""Defines the types of configuration values, and parses those that are not plain text.
 
-Each parser takes the text from the file and raises ValueError with the expected value, as pydantic
-requires.
+Each parser gets the text from the file. If it is invalid, the parser raises ValueError with the
+expected value, which pydantic reports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class CopyVerification(Enum):
-    """How a copy is verified, in addition to its length and the store's own checksum."""
+    """How the manager verifies a copy, in addition to its length and the store's checksum."""
 
     NONE = "none"
     READ = "read"
@@ -35,7 +35,7 @@ def is_topic_name(value: str) -> bool:
 
 
 def require_topic_name(text: str) -> str:
-    """Return a name that Kafka permits for a topic; raises InvalidConfigError for any other."""
+    """Return `text`; raise InvalidConfigError if Kafka does not permit it as a topic's name."""
     if not is_topic_name(text):
         raise InvalidConfigError(
             "the topic's name is invalid", found=text, expected=TOPIC_NAME_RULE
@@ -71,7 +71,8 @@ def _check_key_prefix(value: str) -> str:
     segments = value.split("/")
     if value and (_CONTROL.search(value) or any(part in {"", ".", ".."} for part in segments)):
         raise ValueError(
-            "nothing, or names joined by '/', each not '.' or '..' and without control characters"
+            "an empty value, or names joined by '/'; no name is empty, '.' or '..', or contains "
+            "control characters"
         )
     return value
 
@@ -89,7 +90,7 @@ def _check_absolute_path(value: str) -> str:
 
 
 def split_list(text: str) -> list[str]:
-    """Return the parts of a comma-separated list, without empty ones."""
+    """Return the parts of a comma-separated list, stripped and without empty parts."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

@@ -1,9 +1,9 @@
-"""Layout `chunked`: the segment byte for byte in objects of bounded length, and its companion.
+"""Stores a segment unchanged, divided into objects of bounded length (layout `chunked`). Pure.
 
-The objects `.log.00000`, `.log.00001`, … contain the bytes of the segment one after the other, and
-nothing else (PDP-34). Only the last one may be shorter than the others. The companion `.meta` is
-written last, so it proves that all chunks were written. The record of a segment has the length of
-each chunk: reads depend on no setting. Pure.
+The objects `.log.00000`, `.log.00001`, … contain the bytes of the segment in order, and nothing
+else (PDP-34). Only the last chunk may be shorter than the others. The companion `.meta` is written
+last, so its existence proves that all chunks were written. The record of a segment has the length
+of each chunk, so reads do not depend on settings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NAME = "chunked"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkedLayout(SegmentLayout):
-    """Writes chunks of `max_chunk_bytes`, and reads all lengths.
+    """Writes chunks of `max_chunk_bytes`, and reads chunks of any length.
 
     New objects carry `origin` as attributes.
     """
@@ -105,12 +105,12 @@ class ChunkedLayout(SegmentLayout):
     def _chunk_ends(self, metadata: RemoteLogSegmentMetadata) -> Sequence[int]:
         """Return the end position of each chunk.
 
-        Raises CorruptError if the chunks' lengths are missing or do not add up to the segment's.
+        Raises CorruptError if lengths are missing or do not add up to the segment's length.
         """
         count, ends = self._chunks_count(metadata), metadata.chunks.ends
         if len(ends) < count or ends[-1] != metadata.segment_size_bytes:
             raise CorruptError(
-                "the lengths of the chunks are missing or do not add up to the segment's",
+                "the chunks' lengths are missing or do not add up to the segment's length",
                 segment_id=metadata.segment_id,
                 segment_bytes=metadata.segment_size_bytes,
                 chunks_bytes=ends[-1] if ends else 0,
@@ -127,9 +127,9 @@ class ChunkedLayout(SegmentLayout):
             or not objects[-1].key.endswith(f".{COMPANION_SUFFIX}")
         ):
             raise CorruptError(
-                "a chunked segment must have chunks and a companion",
+                "the objects of a chunked segment are invalid",
                 segment_id=metadata.segment_id,
-                expected=f".{LOG_SUFFIX}.00000 and further chunks, .{COMPANION_SUFFIX}",
+                expected=f".{LOG_SUFFIX}.00000 and any further chunks, then .{COMPANION_SUFFIX}",
                 found=" ".join(short_keys(metadata.object_keys)),
             )
         return count

@@ -1,14 +1,14 @@
-"""The companion object of a segment, `.meta`: the data stored in addition to its bytes.
+"""Encodes and decodes the companion of a segment: what is stored in addition to its bytes. Pure.
 
     bytes   content
     0-3     magic 52 4C 4D 43, "RLMC"
     4-5     version, u16 big endian: 1
     6-      protobuf, rsm.layout.Companion (rsm/layout/proto/companion.proto)
-    last 5  of the protobuf: its field crc32c, tag 7D and u32 little endian: the CRC32C of all bytes
-            before that tag, magic and version included
+    last 5  of the protobuf: its field crc32c, as tag 7D and u32 little endian. The value is the
+            CRC32C of all bytes before the tag, including magic and version
 
-Another version raises UnsupportedError; any other difference raises CorruptError. The decoder skips
-fields that a newer writer of this version added. Pure.
+The decoder raises UnsupportedError for another version, and CorruptError for any other deviation.
+It ignores the fields that a newer writer of this version may add.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TRAILER_TAG = 15 << 3 | 5  # field 15, fixed32: one byte, so the trailer's leng
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Companion:
-    """The content of a companion object: the segment's metadata, and its indexes and lineage."""
+    """Represents the content of a companion object: metadata, indexes and lineage of a segment."""
 
     metadata: RemoteLogSegmentMetadata
     companions: SegmentCompanions
@@ -64,7 +64,10 @@ def encode_companion(companion: Companion) -> bytes:
 
 
 def decode_companion(content: bytes) -> Companion:
-    """Decode a companion object. Raises UnsupportedError, CorruptError."""
+    """Decode a companion object.
+
+    Raises UnsupportedError for an unknown version, CorruptError for other invalid content.
+    """
     if len(content) < _HEADER.size + _TRAILER.size:
         raise CorruptError("the object is too short to be a companion", length_bytes=len(content))
     magic, version = _HEADER.unpack_from(content)
@@ -91,7 +94,7 @@ def decode_companion(content: bytes) -> Companion:
 
 
 def checkpoint_bytes(lineage: Lineage) -> bytes:
-    """Encode a lineage as the broker's `leader-epoch-checkpoint`: version, count, entries."""
+    """Encode a lineage as the broker's file `leader-epoch-checkpoint`: version, count, entries."""
     lines = ["0", str(len(lineage.entries))]
     lines += [f"{entry.epoch} {entry.start_offset}" for entry in lineage.entries]
     return ("\n".join(lines) + "\n").encode("ascii")
@@ -107,7 +110,7 @@ def _checked_message(content: bytes) -> pb.Companion:
     try:
         message.ParseFromString(content[_HEADER.size :])
     except DecodeError as error:
-        raise CorruptError("the companion is not protobuf") from error
+        raise CorruptError("the companion is invalid: it is not protobuf") from error
     return message
 
 

@@ -1,4 +1,4 @@
-"""The grammar of object keys; only this module builds and parses them.
+"""Builds and parses the keys of segments' objects; no other module does.
 
     <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>
     <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>.<chunk number>
@@ -6,11 +6,11 @@
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid><part>
 
 PIP-17 defines the third form, with the log segment as the ledger. PIP-76 defines the fourth form.
-The suffix of a chunk ends in its number, with five digits. An empty prefix adds no slash. Ids have
+A chunk's key ends with the chunk number in five digits. An empty prefix adds no slash. Ids have
 Kafka's 22 characters. The base offset has 20 digits, so that a partition's objects sort by offset.
 The partition has no leading zeros. In Pulsar's forms the segment id is a UUID with hyphens, as Java
-prints it, and the base offset is plain decimal. The name of a topic has no "/" and the id after it
-has a fixed length, so each key has exactly one meaning.
+prints it, and the base offset has no leading zeros. A topic's name contains no "/", and the id
+after the name has a fixed length, so each key has exactly one meaning.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MAX_OFFSET = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectKey:
-    """A parsed key: the segment, its base offset, and the suffix of one of its objects."""
+    """Represents a parsed key: a segment, its base offset, and the suffix of one object."""
 
     segment_id: RemoteLogSegmentId
     base_offset: int
@@ -56,11 +56,11 @@ class ObjectKey:
     def __post_init__(self) -> None:
         _check_segment(self.segment_id, self.base_offset)
         if not _SUFFIX.fullmatch(self.suffix):
-            raise ValueError(f"not a suffix: {self.suffix!r}")
+            raise ValueError(f"the suffix is invalid: {self.suffix!r}")
 
 
 class LedgerPart(Enum):
-    """The objects of a segment in Pulsar's forms; the value is the suffix of the name."""
+    """Lists the objects of a segment in Pulsar's forms; a value is the end of the object's name."""
 
     DATA = ""
     INDEX = "-index"
@@ -69,7 +69,7 @@ class LedgerPart(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerKey:
-    """A parsed key in PIP-17's form."""
+    """Represents a parsed key in PIP-17's form."""
 
     segment_id: RemoteLogSegmentId
     base_offset: int
@@ -81,7 +81,7 @@ class LedgerKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedKey:
-    """A parsed key in PIP-76's form, which does not name the base offset."""
+    """Represents a parsed key in PIP-76's form, which does not contain the base offset."""
 
     segment_id: RemoteLogSegmentId
     part: LedgerPart
@@ -95,7 +95,7 @@ SegmentKey = ObjectKey | LedgerKey | StreamedKey
 
 
 def numbered_chunk(key: SegmentKey, number: int) -> SegmentKey:
-    """Return the key of another chunk of the same log; a key of no chunk stays as it is."""
+    """Return the key of another chunk of the same log; return any other key unchanged."""
     if not isinstance(key, ObjectKey) or not (found := _CHUNK_SUFFIX.fullmatch(key.suffix)):
         return key
     return replace(key, suffix=chunk_key(found[1], number))
@@ -103,7 +103,7 @@ def numbered_chunk(key: SegmentKey, number: int) -> SegmentKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectKeys:
-    """The keys below one prefix. Raises InvalidConfigError for an invalid prefix."""
+    """Builds and parses keys below one prefix. Raises InvalidConfigError for an invalid prefix."""
 
     prefix: str = ""
 
@@ -114,7 +114,7 @@ class ObjectKeys:
                 "the key prefix is invalid",
                 key="rsm.config.key.prefix",
                 found=repr(self.prefix),
-                expected="names other than . and .., joined by single slashes",
+                expected="names other than . and .., separated by single slashes",
             )
 
     def build(self, key: SegmentKey) -> str:
@@ -136,9 +136,9 @@ class ObjectKeys:
         return f"{self.name_prefix(topic)}{id_to_text(topic_id)}/"
 
     def name_prefix(self, topic: str) -> str:
-        """Return the common prefix of the keys of all topics of this name, whatever their ids.
+        """Return the common prefix of the keys of all topics of the same name, with any id.
 
-        Topics whose names continue after a hyphen have this prefix, too. Raises
+        Keys of topics whose names begin with this name and a hyphen have the prefix, too. Raises
         InvalidConfigError for a name that no topic can have.
         """
         if not _TOPIC.fullmatch(topic):
@@ -146,7 +146,7 @@ class ObjectKeys:
         return f"{self._start}{topic}-"
 
     def parse(self, text: str) -> SegmentKey | None:
-        """Decode a key that `build` encoded; None for any other name of a listing."""
+        """Decode a key that `build` encoded; return None for any other name in a listing."""
         name = text.removeprefix(self._start)
         match = _KEY.fullmatch(name) or _PULSAR_KEY.fullmatch(name)
         if match is None:
@@ -164,15 +164,15 @@ class ObjectKeys:
 
 
 def after_all_below(prefix: str) -> str:
-    """Return the lowest name that sorts after all names below `prefix`, to continue a listing.
+    """Return the lowest name that sorts after all names below `prefix`, which ends with "/".
 
-    The prefix ends in "/". A listing from this name on omits no other key.
+    A listing that continues after this name omits no other key.
     """
     return prefix.removesuffix("/") + chr(ord("/") + 1)
 
 
 def segment_of_key(text: str) -> RemoteLogSegmentId | None:
-    """Return the segment of an object by its key, whatever the prefix; None for other names."""
+    """Return the segment that a key names, with any prefix; None for other names."""
     below = text.rsplit("/", 3)
     try:
         key = ObjectKeys(prefix="/".join(below[:-3])).parse(text)
@@ -182,7 +182,7 @@ def segment_of_key(text: str) -> RemoteLogSegmentId | None:
 
 
 def segment_prefix(partition_prefix: str, base_offset: int, segment_id: UUID) -> str:
-    """Return the common prefix of one segment's keys; not for Pulsar's forms."""
+    """Return the common prefix of one segment's keys that are not in Pulsar's forms."""
     return f"{partition_prefix}{base_offset:020d}-{id_to_text(segment_id)}."
 
 
@@ -201,10 +201,11 @@ def _check_segment(segment_id: RemoteLogSegmentId, base_offset: int) -> None:
         raise ValueError(f"the topic name is invalid: {segment_id.topic_id_partition.topic!r}")
     if segment_id.topic_id_partition.partition > _MAX_PARTITION:
         raise ValueError(
-            f"the partition is above {_MAX_PARTITION}: {segment_id.topic_id_partition.partition}"
+            "the partition is invalid: "
+            f"{segment_id.topic_id_partition.partition}, at most {_MAX_PARTITION}"
         )
     if not 0 <= base_offset <= _MAX_OFFSET:
-        raise ValueError(f"not an offset: {base_offset}")
+        raise ValueError(f"the base offset is invalid: {base_offset}, from 0 to {_MAX_OFFSET}")
 
 
 def _key_of(match: re.Match[str]) -> ObjectKey:

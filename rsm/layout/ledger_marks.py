@@ -1,4 +1,4 @@
-"""LedgerMarks: where in a log its ledgers begin, noted while the log is written. Pure."""
+"""Records where the ledgers of a log begin, while the log is written. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerMark:
-    """A position of the log; batches from there on are entries of a ledger, in ascending order.
+    """Represents a log position from which the batches are consecutive entries of a ledger.
 
-    `first_entry_id` is the id of the batch at the position.
+    `first_entry_id` is the entry id of the batch at the position.
     """
 
     log_position: int
@@ -18,19 +18,19 @@ class LedgerMark:
 
 
 class LedgerMarks:
-    """The marks of one log, in its order.
+    """Represents the marks of one log, in the order of the log.
 
-    Thread-safe for one writer and one reader: a mark is noted before the bytes at its position are
-    passed on. A log without marks is one ledger.
+    Thread-safe for one writer and one reader: the writer notes a mark before it passes on the bytes
+    at the mark's position. A log without marks is one ledger.
     """
 
     def __init__(self) -> None:
         self._marks: list[LedgerMark] = []
 
     def note(self, mark: LedgerMark) -> None:
-        """Add a mark, at or after the last one. Of the marks at one position, the last counts."""
+        """Add a mark at or after the last one; it replaces an earlier mark at its position."""
         self._marks.append(mark)
 
     def at(self, number: int) -> LedgerMark | None:
-        """Return the mark of this number, counted from 0; None if it is not noted yet."""
+        """Return a mark by its number, counted from 0; None if it was not added yet."""
         return self._marks[number] if number < len(self._marks) else None

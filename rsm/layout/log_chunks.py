@@ -1,7 +1,7 @@
 """Divides the content of a log into chunks; each chunk is an object (PDP-34). Pure.
 
 The chunks share one pass over the content, so each one must be read to its end before the next one
-is requested. A chunk ends as soon as it is full, even if no more content has arrived.
+is requested. A chunk ends as soon as it is full; it does not wait for more content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.local_segment import ContentSource, Interrupt, acknowledge, int
 def divided(
     content: ObjectContent, keys: Sequence[str], chunk_bytes: int
 ) -> Iterator[ObjectContent]:
-    """Yield the content of each chunk; an empty log has one. Only the last may be shorter.
+    """Yield the content of each chunk. Only the last is shorter; an empty log has one chunk.
 
     The source of the last chunk raises CorruptError if the log is longer than `keys` allow.
     """
@@ -42,14 +42,14 @@ def divided(
 
 
 class _Rest:
-    """The rest of one pass over a content."""
+    """The bytes of one pass that no chunk has taken yet."""
 
     def __init__(self, views: Iterator[memoryview]) -> None:
         self._views = views
         self._view = memoryview(b"")
 
     def has_more(self) -> bool:
-        """Return whether the content continues; may wait for it. Raises the content's errors."""
+        """Return whether more bytes follow; may wait for them. Raises the content's errors."""
         while not self._view:
             view = next(self._views, None)
             if view is None:
@@ -65,7 +65,7 @@ class _Rest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chunk:
-    """One chunk, as a ContentSource that a writer may push."""
+    """One chunk as a ContentSource; a writer may push its content."""
 
     source: ContentSource
     rest: _Rest

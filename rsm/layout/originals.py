@@ -1,11 +1,11 @@
-"""A topic's own settings from before it was tiered, as a small object in the store (originals).
+"""Encodes and decodes a topic's originals, and the keys of their objects in the store.
 
     <prefix>/originals/<topic>-<topic id>/<number>.json
 
-The number has ten digits and counts from 0; the object with the highest number is current. Segment
-keys differ: they begin with a topic and its id. The content is JSON for people and programs, see
-docs/formats/originals.md.
-This module does not know who writes or restores originals.
+Originals are the topic's own settings from before it was tiered. The number has ten digits and
+counts from 0; the object with the highest number is current. Segment keys differ: they begin with a
+topic and its id. The content is JSON for people and programs; docs/formats/originals.md describes
+it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalSettings:
-    """The overrides of a topic by name; None means that the topic had no such override."""
+    """Represents a topic's overrides by name; None means that the topic had no such override."""
 
     topic: str
     topic_id: UUID
@@ -39,7 +39,7 @@ class OriginalSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalsKey:
-    """A parsed key: the topic and the number of the originals."""
+    """Represents a parsed key: the topic and the number of the originals."""
 
     topic: str
     topic_id: UUID
@@ -48,7 +48,7 @@ class OriginalsKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalsKeys:
-    """The keys below one prefix, which equals the segments' (`ObjectKeys.prefix`)."""
+    """Builds and parses keys below one prefix, that of the segments (`ObjectKeys.prefix`)."""
 
     prefix: str = ""
 
@@ -66,7 +66,7 @@ class OriginalsKeys:
         return f"{self.prefix}/{_DIRECTORY}/" if self.prefix else f"{_DIRECTORY}/"
 
     def parse(self, text: str) -> OriginalsKey | None:
-        """Decode a key that `build` encoded; None for any other name."""
+        """Decode a key that `build` encoded; return None for any other name."""
         match = _KEY.fullmatch(text.removeprefix(f"{self.prefix}/") if self.prefix else text)
         if match is None:
             return None
@@ -91,17 +91,18 @@ def encode_originals(settings: OriginalSettings) -> bytes:
 
 
 def decode_originals(content: bytes) -> OriginalSettings:
-    """Decode the object's content. Raises CorruptError, UnsupportedError for another format."""
+    """Decode the object's content.
+
+    Raises UnsupportedError for another format, CorruptError for other invalid content.
+    """
     try:
         document = json.loads(content)
         found = document["format"]
         settings = _settings_of(document) if found == FORMAT else None
     except (ValueError, KeyError, TypeError, RecursionError, InvalidConfigError) as error:
-        raise CorruptError(
-            "the object has no original settings of a topic", reason=error
-        ) from error
+        raise CorruptError("the topic's originals are invalid", reason=error) from error
     if settings is None:
-        raise UnsupportedError("the original settings have an unknown format", format=found)
+        raise UnsupportedError("the format of the topic's originals is unknown", format=found)
     return settings
 
 

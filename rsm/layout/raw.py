@@ -1,6 +1,6 @@
-"""Layout `raw`: the `.log` object is the segment byte for byte, `.meta` is its companion.
+"""Stores a segment unchanged as `.log`, and its companion as `.meta` (layout `raw`). Pure.
 
-The `.log` is written first, so an existing `.meta` proves that the whole `.log` was written. Pure.
+The `.log` is written first, so an existing `.meta` proves that the whole `.log` was written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VERSION_KEY = "softwareversion"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawLayout(SegmentLayout):
-    """The segment as it is, and its companion. New objects carry `origin` as attributes."""
+    """Stores a segment unchanged. New objects carry `origin` as attributes."""
 
     origin: ObjectOrigin | None = None
 
@@ -92,7 +92,7 @@ def closing_companion(
     metadata: RemoteLogSegmentMetadata,
     companions: SegmentCompanions,
 ) -> Generator[ObjectContent, StoredObject, None]:
-    """Yield the companion, the only object after a log that is stored unchanged."""
+    """Yield the companion: the only other object of a segment whose log is stored unchanged."""
     record = Companion(metadata=metadata, companions=companions)
     yield ObjectContent(
         key=companion_object(metadata).key,
@@ -102,13 +102,13 @@ def closing_companion(
 
 
 def _objects(segment: RemoteLogSegmentMetadata | LogToWrite) -> tuple[StoredObject, StoredObject]:
-    """Return the log and the companion by their suffixes, whatever their order."""
+    """Find the log and the companion by their suffixes, in any order. Raises CorruptError."""
     by_suffix = {o.key.rpartition(".")[2]: o for o in segment.objects}
     if len(segment.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
         raise CorruptError(
-            "a raw segment must have a log and a companion",
+            "the objects of a raw segment are invalid",
             segment_id=segment.segment_id,
             expected=f"2 objects, .{LOG_SUFFIX} and .{COMPANION_SUFFIX}",
-            found=f"{len(segment.objects)} objects, {' '.join(sorted(by_suffix))}",
+            found=f"objects: {len(segment.objects)}, suffixes: {' '.join(sorted(by_suffix))}",
         )
     return by_suffix[LOG_SUFFIX], by_suffix[COMPANION_SUFFIX]

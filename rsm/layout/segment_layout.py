@@ -1,10 +1,10 @@
-"""SegmentLayout: the objects of a log segment, and the positions of its bytes in them.
+"""Defines SegmentLayout: how a log segment becomes objects, and where they contain its bytes.
 
 A layout is pure: it names objects, encodes their contents in order, and locates bytes. Its caller
 writes and reads the objects and passes the results back. A layout must not know the store.
 
-The first object has the log. A layout encodes this object while the log arrives, before the log's
-length is known. The other objects close the segment: their contents follow from the whole log.
+The first object contains the log. A layout encodes this object while the log arrives, before the
+log's length is known. The other objects close the segment: their contents depend on the whole log.
 Instead of one object, a layout may let its caller divide the encoded log into chunks (PDP-34).
 """
 
@@ -37,7 +37,7 @@ _CLUSTER_ID_KEY = "kafkaclusterid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectOrigin:
-    """The writer of objects, for people who inspect the store; no code reads it (PIP-17)."""
+    """Identifies the writer of objects, for people who inspect the store; no code reads it."""
 
     software_version: str
     cluster_id: str
@@ -49,7 +49,7 @@ class ObjectOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectContent:
-    """The next object to write: its key, content and attributes.
+    """Represents the next object to write: its key, content and attributes.
 
     Stores add `inline_attributes` only if that needs no extra request.
     """
@@ -62,10 +62,11 @@ class ObjectContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogToWrite:
-    """A log before its first byte is read: the names of its segment's objects, and its content.
+    """Represents a log to encode: the names of its segment's objects, and its content.
 
-    `batches` are those of LogSegmentData; None if the batches are known only as they arrive.
-    `ledgers` are noted before their bytes are read; a layout without ledgers ignores them.
+    `batches` are those of LogSegmentData; None if the batches are not known before they arrive.
+    The writer notes each of `ledgers` before its bytes can be read; a layout without ledgers
+    ignores them.
     """
 
     segment_id: RemoteLogSegmentId
@@ -77,12 +78,12 @@ class LogToWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentEncoding:
-    """The contents of one segment's objects, in the order of writing.
+    """Represents the contents of one segment's objects, in the order of writing.
 
     The source of `log_object` reads the log once. If the layout has chunks, the object's key is
     that of the first chunk, and the caller divides the source. `closing` then yields all other
-    objects; it takes the segment's record, with the log's objects as stored. The caller sends each
-    object back as verified, with its length and checksum.
+    objects. Its first argument is the segment's record, with the log's objects as stored. The
+    caller sends each yielded object back with its verified length and checksum.
     """
 
     log_object: ObjectContent
@@ -93,7 +94,7 @@ class SegmentEncoding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRange:
-    """The positions to read in one object."""
+    """Represents the positions to read in one object."""
 
     key: str
     positions: ByteRange
@@ -101,10 +102,10 @@ class ObjectRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedBytes:
-    """The ranges that contain bytes of a log; `join` converts them to the log's bytes.
+    """Represents ranges of objects that contain bytes of a log. No range is empty.
 
-    `join` takes the contents of all ranges, in order, and raises CorruptError if they are wrong.
-    Without `join` they are the log's bytes already. No range is empty.
+    `join` converts the contents of all ranges, in order, to the log's bytes, and raises
+    CorruptError for invalid contents. If `join` is None, the contents are the log's bytes.
     """
 
     ranges: tuple[ObjectRange, ...]
@@ -112,19 +113,22 @@ class LocatedBytes:
 
 
 class SegmentObjects(Protocol):
-    """The cache that a layout may use while it locates bytes. Thread-safe."""
+    """Reads and caches objects for a layout that locates bytes. Thread-safe."""
 
     def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
-        """Return a whole object decoded by `decode`, and cache it.
+        """Return the result of `decode` for a whole object, and cache it.
 
         Raises the errors of the read and of `decode`.
         """
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None:
-        """Return the noted (`at`, `value`) of an object with the greatest `at` up to this one."""
+        """Return the noted pair of `key` with the greatest `at` not above this one.
+
+        Returns None if there is none.
+        """
 
     def note(self, key: str, at: int, value: int) -> None:
-        """Cache one (`at`, `value`) of an object, for example an entry id and its position."""
+        """Cache one (`at`, `value`) of `key`, for example an entry id and the entry's position."""
 
 
 class SegmentLayout(ABC):
@@ -142,7 +146,7 @@ class SegmentLayout(ABC):
 
     @property
     def chunk_bytes(self) -> int | None:
-        """The length at which a new log's chunk ends; None if a log is one object.
+        """The maximum length of a new log's chunk; None if a log is one object.
 
         `log_object` must fit into at most CHUNKS_MAX_COUNT such chunks. A stored segment may
         have chunks of any length.
@@ -155,8 +159,8 @@ class SegmentLayout(ABC):
     ) -> tuple[SegmentKey, ...]:
         """Return the objects' keys in the order of writing; the last object is the companion.
 
-        With `chunk_bytes`, the first key is that of chunk 00000, and represents all chunks. Raises
-        the errors of the keys.
+        If `chunk_bytes` is set, the first key is that of chunk 00000, and represents all chunks.
+        Raises ValueError if the topic, the partition or the offset does not fit into a key.
         """
 
     def plan(
@@ -165,13 +169,13 @@ class SegmentLayout(ABC):
         """Name all objects that a log of up to `log_bytes` may have, in the order of writing.
 
         The last one is the companion. Raises InvalidConfigError if the topic, the partition or the
-        offset does not fit into a key, and for a log that has too many chunks.
+        offset does not fit into a key, or if the log has more than CHUNKS_MAX_COUNT chunks.
         """
         try:
             planned = self.object_keys(segment_id, base_offset)
         except ValueError as error:
             raise InvalidConfigError(
-                "the segment's topic does not fit into a key", segment_id=segment_id
+                "cannot name the segment's objects", segment_id=segment_id, reason=error
             ) from error
         count = 1 if self.chunk_bytes is None else max(1, -(-log_bytes // self.chunk_bytes))
         if count > CHUNKS_MAX_COUNT:
@@ -186,12 +190,12 @@ class SegmentLayout(ABC):
         return tuple(StoredObject(key=keys.build(key)) for key in with_chunks(planned, count))
 
     def log_count(self, keys: Sequence[str]) -> int:
-        """Return how many of a segment's objects, from the first one on, have its log."""
+        """Return how many of a segment's objects contain its log; they are the first ones."""
         return 1 if self.chunk_bytes is None else max(1, leading_chunks(keys))
 
     @abstractmethod
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents of `log.objects`. May read `log.batches`, and raises its errors.
+        """Return the contents of `log.objects`. May read `log.batches`, and then raises its errors.
 
         The source of the log's object raises the errors of the log, and CorruptError or
         RetriableError if the log differs from its batches.
@@ -201,7 +205,7 @@ class SegmentLayout(ABC):
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
     ) -> LocatedBytes:
-        """Locate the bytes of the original log at `positions`, cut at its end.
+        """Locate the bytes of the original log at `positions`; cut them at the log's end.
 
         Raises CorruptError, and the errors of `objects`.
         """
@@ -210,16 +214,16 @@ class SegmentLayout(ABC):
     def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
         """Return the object for `decode_companion`.
 
-        Raises CorruptError if the metadata names none.
+        Raises CorruptError if the metadata does not name the companion.
         """
 
     @abstractmethod
     def decode_companion(self, content: bytes) -> Companion:
-        """Read the companion object. Raises CorruptError, UnsupportedError."""
+        """Decode a companion object. Raises CorruptError, UnsupportedError."""
 
 
 def with_chunks(keys: Sequence[SegmentKey], count: int) -> tuple[SegmentKey, ...]:
-    """Return the keys of a segment with `count` chunks, from those of a segment with one."""
+    """Return the keys of a segment with `count` chunks; `keys` are those of one with one chunk."""
     if count == 1:
         return tuple(keys)
     return (*(numbered_chunk(keys[0], number) for number in range(count)), *keys[1:])

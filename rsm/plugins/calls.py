@@ -1,16 +1,16 @@
 """Runs the calls of a plug-in: maps errors, limits the time, and counts failed calls.
 
-    typed error of rsm.segment.errors   passed on: the caller reacts to its class
+    error of rsm.segment.errors         passed on: the caller reacts to its class
     any other error, a wrong result     counted, logged, RetriableError
     no result in time                   counted, logged, RetriableError; the thread is abandoned
+    more than CALLS_MAX calls at once   counted, logged, RetriableError; the call is not made
 
-So an untyped error never means that an object is absent or that work is done. KeyboardInterrupt is
-passed on. Except for `mapped`, each call runs in a thread of its own, because a caller cannot end a
-call that hangs. At most CALLS_MAX such calls run at once, abandoned ones included; further ones
-fail at once.
+So an unmapped error never means that an object is absent or that work is done. KeyboardInterrupt is
+passed on. Each call outside of `mapped` runs in a separate thread, because a caller cannot end a
+call that hangs. Abandoned calls count toward CALLS_MAX until they end.
 
 An abandoned call gets no more bytes of its source, because the caller may have closed the file.
-Time that the call spends in its source does not count, because a throttle may delay the source.
+Time that a call spends in its source does not count, because a throttle may delay the source.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PluginFailed = Callable[[str, str], None]
-"""Counts an error of a plug-in, by its class and method. Thread-safe."""
+"""Counts a failed call, by the plug-in's class and method. Thread-safe."""
 
 
 def ignore_failure(_class: str, _method: str) -> None:
-    """Count nothing, for programs without metrics; the error is logged in any case."""
+    """Count nothing, for programs without metrics. PluginCalls logs the error anyway."""
 
 
 class PluginCalls:
-    """The calls of one plug-in. Thread-safe."""
+    """Runs the calls of one plug-in. Thread-safe."""
 
     def __init__(self, plugin: Plugin, failed: PluginFailed) -> None:
         self._plugin = plugin
@@ -52,7 +52,7 @@ class PluginCalls:
 
     @contextmanager
     def mapped(self, method: str) -> Iterator[None]:
-        """Map the errors of the calls inside, which run in this thread without a time limit."""
+        """Map errors of calls in the `with` block. They run in this thread, with no time limit."""
         try:
             yield
         except TieredStorageError:
@@ -61,9 +61,9 @@ class PluginCalls:
             raise self._error(method, error) from error
 
     def run(self, method: str, call: Callable[[], T], watch: CallWatch | None = None) -> T:
-        """Return the result of a call; its sources and attempts report their use to `watch`."""
+        """Return the result of a call; its sources and its attempt report progress to `watch`."""
         if not self._slots.acquire(blocking=False):
-            raise self._late(method, "too many calls of the plug-in have not ended")
+            raise self._late(method, "too many calls of the plug-in are running")
         running = _Running(call)
         try:
             self._start(method, running)
@@ -71,14 +71,14 @@ class PluginCalls:
             self._slots.release()
             raise
         if not running.wait(self._plugin.timeout_ms, watch or CallWatch()):
-            raise self._late(method, "plug-in did not return in time")
+            raise self._late(method, "the plug-in did not return in time")
         with self.mapped(method):
             return running.result()
 
     def items(self, method: str, call: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """Yield the items of a call. Each batch of items has the time limit of one call."""
+        """Yield the items that a call returns; the time limit of a call applies to each batch."""
         iterator = self.run(method, lambda: iter(call()))
-        count = 1  # often the caller needs only the first
+        count = 1  # often the caller needs only the first item
         while batch := self.run(method, lambda: list(islice(iterator, count))):  # noqa: B023
             yield from batch
             count = _LISTED_AT_ONCE
@@ -97,7 +97,8 @@ class PluginCalls:
         text = f"{type(error).__name__}: {error}"
         for secret in self._plugin.secrets():
             text = text.replace(secret, "(not shown)")
-        return self._late(method, "plug-in raised an error or returned a wrong result", reason=text)
+        message = "the plug-in raised an error or returned a wrong result"
+        return self._late(method, message, reason=text)
 
     def _late(self, method: str, message: str, **context: object) -> RetriableError:
         self._failed(str(self._plugin.class_name), method)
@@ -143,7 +144,7 @@ class _Running(Generic[T]):
 
 
 class CallWatch:
-    """The progress of one call: when it last used its sources or its attempt. Thread-safe."""
+    """Records when one call last used its sources or its attempt. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -153,7 +154,7 @@ class CallWatch:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Stop the call's time during a use. Raises RetriableError if the call is abandoned."""
+        """Do not count the time of a use. Raises RetriableError if the call is abandoned."""
         with self._lock:
             if self._is_abandoned:
                 raise RetriableError("the call was abandoned: it took too long")
@@ -168,7 +169,7 @@ class CallWatch:
     def remaining_s(self, timeout_ms: int) -> float:
         """Return how long the call may still take without progress.
 
-        While the call uses its source, that is the whole limit.
+        Returns the whole limit while the call uses a source or its attempt.
         """
         with self._lock:
             if self._uses:
@@ -176,7 +177,7 @@ class CallWatch:
             return max(0.0, self._last_s + timeout_ms / 1000 - time.monotonic())
 
     def abandon(self, timeout_ms: int) -> bool:
-        """Abandon the call if its time is over; return whether it is abandoned."""
+        """Abandon the call if its time limit has passed; return whether it is abandoned."""
         with self._lock:
             elapsed_s = time.monotonic() - self._last_s
             self._is_abandoned = not self._uses and elapsed_s >= timeout_ms / 1000
@@ -186,7 +187,7 @@ class CallWatch:
 def require_type(found: T, expected: type[object]) -> T:
     """Return a plug-in's result.
 
-    Raises TypeError if it is not of that type: Python does not check annotations.
+    Raises TypeError if it is not of type `expected`: Python does not check annotations.
     """
     if not isinstance(found, expected):
         raise TypeError(f"{type(found).__name__} instead of {expected.__name__}")
@@ -194,7 +195,7 @@ def require_type(found: T, expected: type[object]) -> T:
 
 
 def require_types(found: tuple[T, ...], expected: type[object]) -> tuple[T, ...]:
-    """Return a plug-in's result. Raises TypeError if it is not a tuple of that type."""
+    """Return a plug-in's result. Raises TypeError if it is not a tuple of `expected`."""
     for each in require_type(found, tuple):
         require_type(each, expected)
     return found

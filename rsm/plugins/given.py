@@ -1,7 +1,7 @@
-"""The sources and attempts that pass between `rlm` and a plug-in.
+"""Wraps the sources and attempts that `rlm` and a plug-in pass to each other.
 
-Counts the bytes that a plug-in reads, because its own report proves nothing. Maps the errors
-of sources that a plug-in yields.
+Counts the bytes that a plug-in reads, because the plug-in's report proves nothing. Maps the errors
+of a plug-in's sources.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from rsm.spi import CopyAttempt
 
 @dataclass(slots=True)
 class BytesRead:
-    """The length and the CRC32C of the last complete pass over a source."""
+    """Represents the length and the CRC32C of the last complete pass over a source."""
 
     length_bytes: int | None = None
     crc32c: int = 0
 
     def require_whole(self, segment_id: RemoteLogSegmentId, length_bytes: int) -> None:
-        """Raise CorruptError unless a pass over a log of `length_bytes` ran to its end."""
+        """Raise CorruptError unless a complete pass yielded `length_bytes`."""
         if self.length_bytes != length_bytes:
             raise CorruptError(
-                "plug-in did not read the whole log",
+                "the plug-in did not read the whole log",
                 segment_id=segment_id,
                 length_bytes=length_bytes,
                 read_bytes=self.length_bytes,
@@ -38,7 +38,7 @@ class BytesRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSource(WrappedSource):
-    """A source that counts the bytes of each pass, and fails after its call was abandoned."""
+    """Counts the bytes of each pass over a source. A pass fails once its call is abandoned."""
 
     watch: CallWatch
     read: BytesRead = field(default_factory=BytesRead)
@@ -56,13 +56,13 @@ class CountedSource(WrappedSource):
                 self.read.length_bytes, self.read.crc32c = length_bytes, checksum
                 return
             yield view
-            # A plug-in that wants the next chunk has taken this one.
+            # A plug-in that requests the next chunk has consumed this one.
             acknowledge(self.source, len(view))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedLog(CountedSource):
-    """A counted source of a known length."""
+    """Represents a counted source of a known length."""
 
     source: SizedSource
 
@@ -73,7 +73,7 @@ class CountedLog(CountedSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappedSource(WrappedSource):
-    """A plug-in's source, with its errors mapped."""
+    """Maps the errors of a plug-in's source."""
 
     calls: PluginCalls
 
@@ -83,7 +83,7 @@ class MappedSource(WrappedSource):
 
 
 class WatchedAttempt(CopyAttempt):
-    """An attempt whose checks count as progress of its call."""
+    """Represents an attempt whose checks count as progress of its call."""
 
     def __init__(self, attempt: CopyAttempt, watch: CallWatch) -> None:
         self._attempt = attempt

@@ -1,4 +1,4 @@
-"""A plug-in's layout: its errors are mapped and counted. It runs in the caller's thread."""
+"""Calls a plug-in's layout in the caller's thread; maps and counts its errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST_OBJECTS = 2
 
 
 class PluginLayout(SegmentLayout):
-    """Passes each call on to `inner`. A layout is pure, so its calls have no time limit."""
+    """Passes calls on to `inner`. A layout is pure, so its calls have no time limit."""
 
     def __init__(self, inner: SegmentLayout, calls: PluginCalls) -> None:
         """Raise RetriableError if a property of the plug-in fails or is invalid."""
@@ -40,7 +40,7 @@ class PluginLayout(SegmentLayout):
         with calls.mapped("chunk_bytes"):
             self._chunk_bytes = inner.chunk_bytes
             if self._chunk_bytes is not None and require_type(self._chunk_bytes, int) <= 0:
-                raise ValueError("the chunk length is not positive")
+                raise ValueError("the chunk length is invalid: it must be above 0")
 
     @property
     def name(self) -> str:
@@ -62,16 +62,16 @@ class PluginLayout(SegmentLayout):
             if not all(_names(each, segment_id, base_offset) for each in found):
                 raise ValueError("a key names another segment")
             if len(found) < _LEAST_OBJECTS:
-                raise ValueError("fewer than two objects: one for the log, one for its companions")
+                raise ValueError("fewer than two objects: a log and a companion are required")
             if self._chunk_bytes is not None and numbered_chunk(found[0], 1) == found[0]:
                 raise ValueError("the first key is not that of a chunk")
             return found
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the plug-in's contents. Raises CorruptError for contents of other objects.
+        """Return the plug-in's contents. Raises CorruptError if the log's object is not as planned.
 
-        `closing` also raises it if the plug-in did not read the whole log, which is known only
-        after the log's object.
+        `closing` raises CorruptError if another object is not as planned, or if the plug-in did not
+        read the whole log.
         """
         counted = CountedSource(source=log.content, watch=CallWatch())
         with self._calls.mapped("encoding"):
@@ -104,7 +104,7 @@ class PluginLayout(SegmentLayout):
         contents: Generator[ObjectContent, StoredObject, None],
         stored: StoredObject | None,
     ) -> ObjectContent | None:
-        """Return the next content, whose source is mapped too; None at the end."""
+        """Return the next content, and map its source's errors; None at the end."""
         with self._calls.mapped("closing"):
             try:
                 found = next(contents) if stored is None else contents.send(stored)
@@ -140,7 +140,7 @@ class PluginLayout(SegmentLayout):
 
 
 def _names(key: SegmentKey, segment_id: RemoteLogSegmentId, base_offset: int) -> bool:
-    """Return whether a key is the segment's; not every form has the base offset."""
+    """Return whether a key names the segment, and its base offset if the form contains one."""
     if key.segment_id != segment_id:
         return False
     return isinstance(key, StreamedKey) or key.base_offset == base_offset

@@ -1,8 +1,8 @@
 """Imports a plug-in's class, checks it against its SPI, and creates an instance.
 
 All errors of a start are InvalidConfigError with the class and its key. The import and the
-constructor run in a thread of their own, so that rlm can report it if they hang. They cannot
-install signal handlers in that thread.
+constructor run in a separate thread, so that `rlm` can report a start that hangs. In that thread, a
+plug-in cannot install signal handlers.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def start_plugin(
     spi: type[T],
     construct: Callable[[type[T], PluginSettings], T] | None = None,
 ) -> T:
-    """Return a new object of the class, built from its settings alone, or by `construct`.
+    """Return a new object of the class, built by `construct`, or from the settings if None.
 
     Raises InvalidConfigError if the class cannot be imported, does not implement all of `spi`,
-    raises or hangs in its constructor, or leaves a setting unread.
+    raises an error or hangs in its constructor, or leaves a setting unread.
     """
     return _in_time(plugin, lambda: _started(plugin, spi, construct or _from_settings))
 
@@ -54,7 +54,7 @@ def _in_time(plugin: Plugin, start: Callable[[], T]) -> T:
     if failed:
         _raise_start_error(plugin, failed[0])
     if not started:
-        raise _invalid(plugin, "plug-in did not start in time", timeout_ms=plugin.timeout_ms)
+        raise _invalid(plugin, "the plug-in did not start in time", timeout_ms=plugin.timeout_ms)
     return started[0]
 
 
@@ -64,16 +64,16 @@ def load_class(name: ClassName, spi: type[T], *, key: str) -> type[T]:
         module = importlib.import_module(name.module)
     except (Exception, SystemExit) as error:
         raise InvalidConfigError(
-            "plug-in cannot be imported",
+            "the plug-in cannot be imported",
             key=key,
             plugin=name,
             reason=_reason(error),
-            advice="Install its package next to rlm, and check the name of the class",
+            advice="Install its package in the environment of rlm, and check the class name",
         ) from error
     found = getattr(module, name.name, None)
     if not (isinstance(found, type) and issubclass(found, spi)):
         raise InvalidConfigError(
-            "plug-in does not implement its interface",
+            "the plug-in does not implement its interface",
             key=key,
             plugin=name,
             expected=f"a class that extends {spi.__module__}.{spi.__qualname__}",
@@ -81,11 +81,11 @@ def load_class(name: ClassName, spi: type[T], *, key: str) -> type[T]:
         )
     if inspect.isabstract(found):
         raise InvalidConfigError(
-            "plug-in lacks methods of its interface",
+            "the plug-in lacks methods of its interface",
             key=key,
             plugin=name,
             missing=", ".join(sorted(getattr(found, "__abstractmethods__", ()))),
-            advice="Add them, or install a version of the plug-in that has them",
+            advice="Add the methods, or install a version of the plug-in that has them",
         )
     return found
 
@@ -99,7 +99,10 @@ def _started(plugin: Plugin, spi: type[T], construct: Callable[[type[T], PluginS
         with suppress(Exception):
             getattr(made, "close", lambda: None)()
         raise _invalid(
-            plugin, "the setting of a plug-in is unknown", setting=plugin.prefix + min(unread)
+            plugin,
+            "the plug-in does not know a setting",
+            setting=plugin.prefix + min(unread),
+            advice="Correct the setting's name, or remove the setting",
         )
     return made
 
@@ -110,13 +113,13 @@ def _from_settings(found: type[T], settings: PluginSettings) -> T:
 
 
 def _raise_start_error(plugin: Plugin, error: BaseException) -> NoReturn:
-    """Raise an error with the class and its key, and without the values of its secrets."""
+    """Raise an error that names the class and its key, without the values of its secrets."""
     if isinstance(error, InvalidConfigError) and error.context.get("plugin") == plugin.class_name:
         raise error
     text = str(error) if isinstance(error, TieredStorageError) else _reason(error)
     for secret in plugin.secrets():
         text = text.replace(secret, "(not shown)")
-    raise _invalid(plugin, "plug-in cannot be started", reason=text) from error
+    raise _invalid(plugin, "the plug-in cannot be started", reason=text) from error
 
 
 def _invalid(plugin: Plugin, message: str, **context: object) -> InvalidConfigError:

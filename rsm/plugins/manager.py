@@ -1,5 +1,8 @@
 """Calls a plug-in's remote storage manager: maps its errors, limits its time, checks its results.
 
+**Data loss:** without remote.copy.verify=read, a copy counts even if the plug-in stored other bytes
+than it read, and a trim can then remove the last good copy.
+
 A copy counts, and can permit a trim, only if all of these are true:
 
 - the objects are the planned ones, in order, each with a length and a CRC32C
@@ -7,10 +10,9 @@ A copy counts, and can permit a trim, only if all of these are true:
 - the plug-in read the whole log
 - with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
 
-The result of `check_objects` counts only if it names no other segment's objects. So neither
-an error nor a result that breaks these rules leads to a deletion or a trim.
-**Data loss:** without remote.copy.verify=read, a copy counts even if the plug-in stored other bytes
-than it read, and a trim can then remove the last good copy.
+The result of `check_objects` counts only if it names no objects outside of the segment's record. An
+error, or a result that breaks these rules, permits no trim. It leads to no deletion, except that of
+the failed copy's own objects.
 """
 
 from __future__ import annotations
@@ -47,8 +49,7 @@ _log = logging.getLogger(__name__)
 class PluginStorageManager(RemoteStorageManager):
     """Passes calls on to `inner`, except those of streams and layouts. Thread-safe if `inner` is.
 
-    `close` also closes `inner`. `read_back` enables reading each log again after its copy, in
-    pieces.
+    `close` closes `inner`. With `read_back`, reads each log again in pieces after its copy.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class PluginStorageManager(RemoteStorageManager):
     def fetch_log_segment_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
     ) -> int:
-        """Copy `fetch_log_segment`'s result: an abandoned call must not write into a buffer."""
+        """Copy the result of a fetch, so that no abandoned call can write into `target`."""
         return copy_into(target, self.fetch_log_segment(metadata, positions))
 
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
@@ -134,7 +135,7 @@ class PluginStorageManager(RemoteStorageManager):
             others = {each.object_key for each in require_types(faults, ObjectFault)}
             others -= set(metadata.object_keys)
             if others:
-                raise ValueError(f"the faults name another segment's objects: {sorted(others)}")
+                raise ValueError(f"the faults name objects that the record lacks: {sorted(others)}")
             return faults
 
         return self._calls.run("check_objects", check, watch)
@@ -164,7 +165,10 @@ class PluginStorageManager(RemoteStorageManager):
         read: BytesRead,
         attempt: CopyAttempt,
     ) -> None:
-        """Raise CorruptError unless the plug-in read the whole log and, if checked, returns it."""
+        """Raise CorruptError unless the plug-in read the whole log and returns the same bytes.
+
+        Checks the returned bytes only with read-back.
+        """
         read.require_whole(metadata.segment_id, length_bytes)
         if self._read_back is None:
             return
@@ -174,11 +178,11 @@ class PluginStorageManager(RemoteStorageManager):
             )
         except NotFoundError as error:
             raise CorruptError(
-                "plug-in does not find the log that it copied", segment_id=metadata.segment_id
+                "the plug-in does not find the log that it copied", segment_id=metadata.segment_id
             ) from error
         if (stored_bytes, checksum) != (length_bytes, read.crc32c):
             raise CorruptError(
-                "plug-in returns other bytes than it copied",
+                "the plug-in returns other bytes than it read for the copy",
                 segment_id=metadata.segment_id,
                 length_bytes=length_bytes,
                 stored_bytes=stored_bytes,
@@ -187,7 +191,7 @@ class PluginStorageManager(RemoteStorageManager):
             )
 
     def _discard(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Delete the objects of a failed copy; the leader's manager deletes those that remain."""
+        """Delete the objects of a failed copy. The leader's manager deletes those that remain."""
         try:
             self.delete_log_segment_data(metadata)
         except TieredStorageError as error:
@@ -207,5 +211,5 @@ def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata
     if [each.key for each in objects] != list(metadata.object_keys):
         raise ValueError("the copied objects are not the planned ones")
     if any(each.length_bytes is None or each.crc32c is None for each in objects):
-        raise ValueError("an object has no length or no CRC32C")
+        raise ValueError("a copied object lacks its length or CRC32C")
     return copied

@@ -1,7 +1,7 @@
 """Represents a plug-in's class and its settings. Pure; rsm.plugins.loading imports the class.
 
-A plug-in sees only the settings below its own prefix, without the prefix (as KIP-405 does). It must
-read each of them in its constructor: a setting that it does not read is unknown.
+A plug-in sees only the settings below its own prefix, without the prefix (KIP-405). Its constructor
+must read each of them: `rlm` rejects an unread setting as unknown.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[A-Za
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassName:
-    """The name of a class as a configuration has it: `package.module:Class`."""
+    """Represents the name of a class, as configurations spell it: `package.module:Class`."""
 
     module: str
     name: str
 
     @classmethod
     def parse(cls, text: str) -> ClassName | None:
-        """Return the name; None if the text is no name of a class."""
+        """Parse the name of a class. Returns None if `text` is not such a name."""
         found = _CLASS.fullmatch(text)
         return None if found is None else cls(module=found["module"], name=found["name"])
 
@@ -34,11 +34,11 @@ class ClassName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A class, the key that names it, and its settings; Spark sends it to the executors.
+    """Represents a plug-in's class, the key that names the class, and its settings.
 
-    The keys of `settings` have no prefix. `unread` are the settings that the class may ignore,
-    because `rlm` or another plug-in reads them. `timeout_ms` limits its start and each of its
-    calls.
+    Spark sends this object to the executors. The keys of `settings` have no prefix. The class may
+    ignore the settings in `unread`, because `rlm` or another plug-in reads them. `timeout_ms`
+    limits the plug-in's start and each call of `PluginCalls.run`.
     """
 
     class_name: ClassName
@@ -49,12 +49,12 @@ class Plugin:
     timeout_ms: int = 60_000
 
     def secrets(self) -> tuple[str, ...]:
-        """Return the values that must not appear in a log or an error."""
+        """Return the values of secret settings: they must not appear in a log or an error."""
         return tuple(value for key, value in self.settings.items() if value and is_secret(key))
 
 
 class PluginSettings(Mapping[str, str]):
-    """The settings that a plug-in's constructor gets; `repr` shows only their keys.
+    """Represents the settings that a plug-in's constructor gets; `repr` shows only their keys.
 
     Records which settings the constructor reads.
     """

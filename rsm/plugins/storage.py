@@ -1,8 +1,8 @@
-"""A plug-in's chunk storage: its errors mapped, its time limited, its results checked.
+"""Wraps a plug-in's chunk storage: maps its errors, limits its time, and checks its results.
 
-A result that violates the SPI raises RetriableError, or CorruptError for a creation. It never means
-that a chunk is absent or deleted. `rlm` computes the length and the CRC32C of a new chunk itself,
-from the bytes that the plug-in takes, and always compares them with `info`.
+If a result violates the SPI, `create_with_content` raises CorruptError, and other methods raise
+RetriableError. Neither means that a chunk is absent or deleted. `rlm` computes the length and the
+CRC32C of a new chunk itself, from the bytes that the plug-in takes, and compares them with `info`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PluginChunkStorage(ChunkStorage):
         }
         if not is_whole or found != read.crc32c:
             raise CorruptError(
-                "plug-in did not store the bytes of the source",
+                "cannot create the chunk: the plug-in did not store the bytes of the source",
                 name=name,
                 length_bytes=source.length_bytes,
                 read_bytes=read.length_bytes,
@@ -71,7 +71,7 @@ class PluginChunkStorage(ChunkStorage):
         self._calls.run("create", lambda: self._inner.create(name))
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        content = bytes(data)  # an abandoned call must not see later content of a buffer
+        content = bytes(data)  # an abandoned call must not see later changes of a buffer
         self._calls.run("append", lambda: self._inner.append(name, offset_bytes, content))
 
     def truncate(self, name: str, length_bytes: int) -> None:
@@ -90,7 +90,7 @@ class PluginChunkStorage(ChunkStorage):
         def read() -> bytes:
             found = self._inner.read_range(name, positions)
             if len(found) > len(positions):
-                raise ValueError(f"{len(found)} bytes for a range of {len(positions)}")
+                raise ValueError(f"the result has {len(found)} bytes, expected <= {len(positions)}")
             return found
 
         return self._run("read_range", read, bytes)
@@ -106,7 +106,7 @@ class PluginChunkStorage(ChunkStorage):
         def delete() -> tuple[DeleteOutcome, ...]:
             outcomes = require_types(self._inner.delete_many(names), DeleteOutcome)
             if [outcome.name for outcome in outcomes] != list(names):
-                raise ValueError("the outcomes do not match the names, in order")
+                raise ValueError("the outcomes do not name the given chunks in the given order")
             return outcomes
 
         return self._calls.run("delete_many", delete)

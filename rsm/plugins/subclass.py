@@ -1,7 +1,7 @@
-"""A plug-in that extends a class of `rlm`: its errors are mapped in the methods that it overrides.
+"""Starts a plug-in that extends a class of `rlm`, and maps errors of the methods that it overrides.
 
-The plug-in gets the arguments of that class, and its own settings as the last argument. The class
-of `rlm` does what other processes rely on; the plug-in may only add to that.
+The plug-in's constructor gets the arguments of that class, and then the plug-in's own settings.
+Other processes rely on what the class of `rlm` does; the plug-in may only add to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def start_subclass(plugin: Plugin, base: type[T], failed: PluginFailed, *arguments: object) -> T:
     """Return a new object of a class that extends `base`. Raises the errors of `start_plugin`.
 
-    Its public methods run in the caller's thread, without a time limit.
+    The object's public methods run in the caller's thread, without a time limit.
     """
     calls = PluginCalls(plugin, failed)
 

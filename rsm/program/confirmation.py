@@ -5,11 +5,11 @@ One rule for all programs:
     --dry-run            shows what would happen; asks nothing, changes nothing
     --yes                acts without a question
     on a terminal        asks on standard error; every answer but y and yes changes nothing
-    without a terminal   refuses, before it connects if the arguments show the deletion
+    without a terminal   refuses; does not even connect if the arguments show the deletion
 
-A shorter retention and `--force` count as deletions. A command that loses nothing acts without a
-terminal (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no terminal, so jobs that
-delete need `--yes` there.
+A shorter retention and `--force` count as deletions. If there is no terminal, a command that loses
+no data acts without a question (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no
+terminal, so jobs that delete need `--yes` there.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ YES_HELP = "Do not ask for confirmation."
 def require_consent(*, yes: bool, dry_run: bool, reason: str | None = None) -> None:
     """Raise InvalidConfigError if the command needs an answer and there is no terminal.
 
-    `reason` is what would be lost.
+    `reason` says what would be lost.
     """
     if not (yes or dry_run or _has_terminal()):
         raise InvalidConfigError(
             "cannot ask for confirmation without a terminal",
             reason=reason,
-            advice="Look with --dry-run, then give --yes",
+            advice="Check the effect with --dry-run, then pass --yes",
         )
 
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask unless `yes`.
 
-    Raises StoppedError on any answer but yes, and InvalidConfigError as `require_consent` does.
+    Raises StoppedError for any answer except y and yes, and the errors of `require_consent`.
     """
     require_consent(yes=yes, dry_run=False)
     confirm_on_terminal(question, yes=yes)
 
 
 def confirm_on_terminal(question: str, *, yes: bool) -> None:
-    """Ask on a terminal, unless `yes`. Raises StoppedError on any answer but yes."""
+    """Ask if there is a terminal, unless `yes`. Raises StoppedError as `confirm` does."""
     if yes or not _has_terminal():
         return
     sys.stderr.write(f"{question} [y/N] ")
@@ -52,10 +52,10 @@ def confirm_on_terminal(question: str, *, yes: bool) -> None:
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise StoppedError(
             "nothing was changed, because the change was not confirmed",
-            advice="Answer y, or give --yes",
+            advice="Answer y, or pass --yes",
         )
 
 
 def _has_terminal() -> bool:
-    # A stream is None in a process that was started with it closed.
+    # A stream is None if it was closed when the process started.
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))

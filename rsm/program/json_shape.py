@@ -1,8 +1,8 @@
 """Describes the fields of JSON documents, and renders the descriptions for docs. Pure.
 
-A shape is next to the function that makes its documents. Tests compare both, so that no document
-has a field without a description. docs/json.md, docs/http.md and docs/spark-jobs.md show the
-shapes.
+Each shape is defined next to the function that creates its documents. Tests compare both, so that
+no document has a field without a description. docs/json.md, docs/http.md and docs/spark-jobs.md
+show the shapes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class JsonKind(Enum):
 class JsonShape:
     """Represents an object in JSON.
 
-    `others` describes further fields, whose names depend on the document; empty without them.
+    `others` describes further fields, whose names depend on the document; empty if there are none.
     """
 
     name: str
@@ -50,7 +50,7 @@ class JsonShape:
     others: str = ""
 
     def nested(self) -> Iterator[JsonShape]:
-        """Yield this shape, then the shapes of its fields, also those that repeat."""
+        """Yield this shape, then the shapes of its fields. A shape may occur several times."""
         yield self
         for each in self.fields.values():
             if isinstance(each.kind, JsonShape):
@@ -61,7 +61,8 @@ class JsonShape:
 class JsonField:
     """Represents a field of an object.
 
-    `is_nullable`: it may be null. `is_optional`: only some documents have it, as `meaning` says.
+    `is_nullable`: the value may be null. `is_optional`: only some documents have the field, as
+    `meaning` says.
     """
 
     kind: JsonKind | JsonShape
@@ -71,7 +72,7 @@ class JsonField:
     is_list: bool = field(default=False, kw_only=True)
 
     def or_null(self) -> JsonField:
-        """Return this field as nullable, for a document that may not know its value."""
+        """Return a nullable copy of this field, for a document that may not know the value."""
         return replace(self, is_nullable=True)
 
 
@@ -81,7 +82,7 @@ def shape_link(shape: JsonShape) -> str:
 
 
 def shape_section(shape: JsonShape, *, heading: str = "##") -> str:
-    """Return the section of a page about one shape, without the shapes of its fields."""
+    """Return a page's section about one shape; the shapes of its fields are not included."""
     others = (f"| any other | | | {shape.others} |",) if shape.others else ()
     table = ("| field | type | unit | meaning |", "|---|---|---|---|", *_rows(shape), *others)
     return "\n\n".join((f"{heading} {shape.name}", shape.meaning, "\n".join(table))) + "\n"

@@ -1,6 +1,6 @@
 """Prepares a program before its imports: occupies closed descriptors, and lets Ctrl-C end it.
 
-Imports can take seconds. Without this module, Ctrl-C would print the stack of an import.
+Imports can take seconds. Without this module, Ctrl-C would print the stack trace of an import.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _STANDARD_STREAMS = (
     ("stdout", 1, "w", os.O_RDONLY),
     ("stderr", 2, "w", os.O_WRONLY),
 )
-"""Name, descriptor, and the modes of the stream and of its device, if the caller closed it.
+"""Each stream's name, descriptor and mode, and the mode of the device that replaces it.
 
 A write to a closed standard output fails, as it should; messages to a closed standard error are
 lost.
@@ -22,9 +22,10 @@ lost.
 
 
 def open_closed_streams() -> None:
-    """Occupy closed standard descriptors.
+    """Open the null device for each closed standard stream.
 
-    Otherwise the next opened file would get such a descriptor, and the output of libraries.
+    Otherwise, the next file that the program opens would get the descriptor, and with it the output
+    of libraries.
     """
     for name, descriptor, mode, device_mode in _STANDARD_STREAMS:
         if getattr(sys, name) is None:
@@ -35,9 +36,9 @@ def open_closed_streams() -> None:
 
 
 def end_by_interrupt() -> None:
-    """Let Ctrl-C end the process at once and without a stack trace, unless it is ignored.
+    """Let Ctrl-C end the process at once, without a stack trace, unless the process ignores SIGINT.
 
-    Call it at the start of a program, before the program has something to clean up.
+    Call this function at the start of a program, before there is anything to clean up.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Gives up a program's standard output if its reader is gone or its disk is full."""
+"""Discards a program's standard output if its reader is gone or the disk is full."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STDOUT_FD = 1
 
 
 def give_up_output() -> None:
-    """Discard what the program still writes to standard output.
+    """Discard everything that the program still writes to standard output.
 
     Otherwise Python would report an error at exit for output that it cannot flush.
     """
@@ -19,10 +19,10 @@ def give_up_output() -> None:
 
 
 def unwritable_output(error: OSError) -> RetriableError:
-    """Return the error for output that cannot be written, and give the output up."""
+    """Discard further output, and return the error to report."""
     give_up_output()
     return RetriableError(
-        "standard output cannot be written",
+        "cannot write to standard output",
         reason=error.strerror,
-        advice="Write it to another file or program",
+        advice="Send the output to another file or program",
     )

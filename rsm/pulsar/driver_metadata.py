@@ -4,9 +4,10 @@
 |---|---|
 | S3 | `bucket`, `region`, `serviceEndpoint` |
 | GCS, Azure | `bucket`, `serviceEndpoint` |
-| directory, HDFS | `storageBasePath`; HDFS also has `serviceEndpoint`, its name nodes |
+| directory | `storageBasePath` |
+| HDFS | `storageBasePath`, `serviceEndpoint` (the addresses of the NameNodes) |
 
-A setting that is not configured has no property. A property never has a key, a password or a
+A setting that is not configured has no property. A property never contains a key, a password or a
 signature.
 
 Source: TieredStorageConfiguration and FileSystemManagedLedgerOffloader of Pulsar (PIP-17, PIP-76).
@@ -56,7 +57,7 @@ def _properties(store: StoreSettings) -> Iterator[tuple[str, str | None]]:
 
 
 def _azure_endpoint(connection_string: str) -> str | None:
-    """Return the address of the account, as the SDK finds it; None if the text names none."""
+    """Return the account's address, as the SDK finds it; None if the text names no account."""
     pairs = (part.partition("=") for part in connection_string.split(";"))
     values = {name.strip().lower(): value.strip() for name, _, value in pairs}
     account = values.get("accountname")
@@ -67,7 +68,7 @@ def _azure_endpoint(connection_string: str) -> str | None:
 
 
 def _public(url: str | None) -> str | None:
-    """Return a URL without a user, a password and a query, which can have a signature."""
+    """Return a URL without its user, password, query or fragment. A query may have a signature."""
     if url is None:
         return None
     parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""A ledger during its offload: its entries as blocks, and then its index.
+"""Encodes a ledger for its offload: its entries as blocks, and then its index.
 
 The pass over the entries also checks that the ledger can be offloaded.
 """
@@ -18,10 +18,10 @@ from rsm.segment.local_segment import PartBounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """A closed ledger to offload.
+    """Represents a closed ledger to offload.
 
-    `entries` are (entry id, data) with consecutive ids >= 0, iterated once. `metadata` is stored
-    unchanged; without it the ledger gets the fields that readers need.
+    `entries` yields (entry id, data) with consecutive ids >= 0, and is iterated once. `metadata` is
+    stored unchanged. If it is None, the index gets only the fields that readers need.
     """
 
     ledger_id: int
@@ -30,11 +30,11 @@ class Ledger:
 
 
 class LedgerBlocks:
-    """The data object as a PartedSource for one pass, and then its index. Memory: one block.
+    """Represents a data object as a PartedSource for one pass, then its index. Memory: one block.
 
     The pass takes all entries of the ledger. It raises InvalidConfigError for a ledger that is
     empty, open or different from its metadata, or whose ids are not consecutive or exceed i64. It
-    raises UnsupportedError for an entry that is too large, and the errors of the entries.
+    raises UnsupportedError for an entry that is too large. It passes on the errors of the entries.
     """
 
     length_bytes = None
@@ -52,11 +52,11 @@ class LedgerBlocks:
         if first is None or not 0 <= first[0] <= MAX_ID:
             found = "no entries" if first is None else f"entry {first[0]}"
             raise InvalidConfigError(
-                "the entries are not those of a ledger",
+                "the ledger's entries are invalid",
                 ledger_id=self._ledger.ledger_id,
                 found=found,
                 expected=f"ids from 0 to {MAX_ID}",
-                advice="Give at least one entry, with such an id",
+                advice="Pass at least one entry; begin with an id in this range",
             )
         first_entry_id, data = first
         builder = BlockBuilder(block_bytes=self._block_bytes, first_entry_id=first_entry_id)
@@ -69,7 +69,7 @@ class LedgerBlocks:
             if full is not None:
                 yield memoryview(full)
         last = builder.finish()
-        # This check precedes the last block, because a store keeps nothing of a failed pass.
+        # Check before the last block: a store keeps nothing of a pass that fails before its end.
         self._metadata = _metadata_of(self._ledger, builder.next_entry_id - 1, length_bytes)
         self._blocks = builder.built
         yield memoryview(last)
@@ -91,14 +91,14 @@ def _require_next(entry_id: int, builder: BlockBuilder) -> None:
             "entry ids are not consecutive",
             expected=builder.next_entry_id,
             found=entry_id,
-            advice="Give all entries in the order of their ids",
+            advice="Pass all entries in the order of their ids",
         )
     if entry_id > MAX_ID:
         raise InvalidConfigError(
             "the entry id is too large",
             found=entry_id,
             expected=f"at most {MAX_ID}",
-            advice="Give only entries with lower ids",
+            advice="Pass only entries with lower ids",
         )
 
 
@@ -114,7 +114,7 @@ def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> Ledge
             ledger_id=ledger.ledger_id,
             entries=entries,
             metadata=metadata,
-            advice="Give all entries of the ledger, and its metadata as it is after the close",
+            advice="Pass all entries of the ledger, and its metadata as it is after the close",
         )
     return given
 

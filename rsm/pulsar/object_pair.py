@@ -1,7 +1,7 @@
 """Writes and opens the two objects of an offload: its data and its index.
 
-It opens them from a store or from files, and checks that they belong together. Its callers choose
-the names and the user metadata.
+Opens them from a store or from files, and checks that they belong together. The callers choose the
+names and the user metadata.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Index = TypeVar("Index", BlockIndex, StreamIndex, BlockIndex | StreamIndex)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairObject:
-    """One of the two objects. `read` returns fewer bytes only at the object's end."""
+    """Represents one of the two objects. `read` returns fewer bytes only at the object's end."""
 
     name: str
     length_bytes: int
@@ -41,7 +41,7 @@ class PairObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairReading:
-    """How the data of pairs is read: where positions are noted, and in which ranges."""
+    """Represents how data objects are read: where positions are noted, and the size of a read."""
 
     positions: EntryPositions
     read_buffer_bytes: int = READ_BUFFER_BYTES
@@ -56,7 +56,7 @@ def write_pair(
 ) -> None:
     """Write the data and then the index; on an error, delete what this call may have written.
 
-    After a failure to write the data, its object stays if another offload of this id may be
+    If the data cannot be written, keeps the data object in case another offload of this id may be
     complete.
     """
     written: set[str] = set()
@@ -67,7 +67,7 @@ def write_pair(
         try:
             storage.create_with_content(name, content, attributes=attributes[number])
         except AlreadyExistsError:
-            written.discard(name)  # another writer's object, not to be deleted
+            written.discard(name)  # another writer's object: do not delete it
             raise
 
     try:
@@ -92,7 +92,7 @@ def _may_be_complete(storage: ChunkStorage, index: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WatchedSource(WrappedSource):
-    """Calls `on_end` at the source's end. Before that, no store has an object of its content."""
+    """Calls `on_end` at the source's end. Before that, no store creates the object."""
 
     on_end: Callable[[], None]
 
@@ -104,7 +104,7 @@ class _WatchedSource(WrappedSource):
 def read_index(index: PairObject, decode: Callable[..., Index]) -> Index:
     """Read and decode a whole index object.
 
-    Raises CorruptError before any read if the object is too large.
+    Raises CorruptError if the object is invalid; before any read if it is too large.
     """
     if index.length_bytes > MAX_INDEX_BYTES:
         expected = f"at most {MAX_INDEX_BYTES}"
@@ -125,7 +125,7 @@ def decode_any_index(content: bytes, *, name: str) -> BlockIndex | StreamIndex:
 def open_ledger(
     ledger_id: int, index: BlockIndex, data: PairObject, reading: PairReading
 ) -> OffloadedLedger:
-    """Open the ledger of a v1 pair. Raises CorruptError if index and data disagree."""
+    """Open the ledger of a v1 pair. Raises CorruptError if the data's length is wrong."""
     # If Pulsar's offloader stopped at an entry larger than a block, the data length in the index
     # omits the last block.
     is_cut_off = index.end_entry_id <= index.last_entry_id
@@ -140,10 +140,10 @@ def open_ledger(
 
 
 def match_stream(index: StreamIndex, data: PairObject, reading: PairReading) -> StreamIndex:
-    """Return the index with the real positions of the blocks in `data`; usually `index` has them.
+    """Return the index with the actual positions of the blocks in `data`.
 
-    Reads all data if it is longer than the index states. Raises CorruptError if index and data do
-    not belong together.
+    Usually `index` already has them. Reads all data if it is longer than the index states. Raises
+    CorruptError if the two objects do not belong together.
     """
     if data.length_bytes > index.data_bytes:
         return locate_blocks(
@@ -166,7 +166,7 @@ def open_fragment(blocks: BlockSequence, data: PairObject, reading: PairReading)
 def _require_length(data: PairObject, expected_bytes: int) -> None:
     if data.length_bytes != expected_bytes:
         raise CorruptError(
-            "index and data disagree",
+            "the index and the data object disagree",
             object=data.name,
             position=min(data.length_bytes, expected_bytes),
             expected=f"{expected_bytes} bytes",

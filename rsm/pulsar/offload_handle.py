@@ -1,11 +1,12 @@
-"""OffloadHandle: writes entries of consecutive ledgers to the store as they arrive (PIP-76).
+"""Writes the entries of one or more ledgers to the store as they arrive (PIP-76).
 
     offer_entry   entry -> block -> buffer -> part of the upload -> accepted by the store
     seal          last block -> end of the data object -> index object -> result
 
 A complete block stays in the buffer until the store has accepted it as a part. While the buffer is
-full, the handle accepts no entry: the caller offers it again later. Nothing is readable before the
-index object is written. Source: Pulsar's OffloadHandle and BlobStoreManagedLedgerOffloader.
+full, the handle accepts no entry that begins a block: the caller offers it again later. Nothing is
+readable before the index object is written.
+Source: Pulsar's OffloadHandle and BlobStoreManagedLedgerOffloader.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ WritePair = Callable[[ContentSource, Callable[[], bytes]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamingLimits:
-    """The minimum length of a block, a handle's buffer, and the maximum lengths of the objects.
+    """Represents the minimum length of a block, and the limits of the buffer and the objects.
 
-    An index object may slightly exceed `index_bytes`; the infos that `seal` takes come in addition.
-    The other defaults are Pulsar's. S3 needs `block_bytes` of at least 5 MiB, because it accepts no
-    smaller part. A single entry may exceed `buffer_bytes` and `segment_bytes`.
+    An index object may slightly exceed `index_bytes`, which does not include the infos that `seal`
+    takes. The defaults of the other limits are Pulsar's. S3 needs `block_bytes` of at least 5 MiB,
+    because it accepts no smaller part except the last. A single entry may exceed `buffer_bytes` and
+    `segment_bytes`.
     """
 
     block_bytes: int = DEFAULT_STREAM_BLOCK_BYTES
@@ -60,7 +62,7 @@ class StreamingLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadResult:
-    """A complete offload: its id, and its first and its last entry."""
+    """Represents a complete offload: its id, and its first and last entries."""
 
     uuid: UUID
     first: EntryPosition
@@ -68,15 +70,16 @@ class OffloadResult:
 
 
 class OffloadHandle:
-    """One streamed object that is being written.
+    """Writes one streamed object and its index.
 
-    Thread-safe: concurrent offers are taken one after the other, in an order that their caller must
-    decide. Only `result`, `wait_for_room` and `abort` wait for the store. After an error of the
-    store, each method except `abort` raises it; both objects are then deleted, if the store permits
-    it. A handle keeps its upload open until `seal`, `abort`, or, if it is full, `result`.
+    Thread-safe. The handle takes concurrent offers one at a time; the callers must ensure their
+    order. Only `result`, `wait_for_room` and `abort` wait for the store. After an error of the
+    store, each method except `abort` raises that error, and the handle deletes what it may have
+    written, if the store permits it. The upload stays open until you call `seal` or `abort`, or
+    `result` on a full handle.
 
-    Memory: `buffer_bytes`, or more if an entry larger than a block and the block before it need
-    more. The handle has one thread from the first complete block on.
+    Memory: `buffer_bytes`; more if a large entry and the block before it do not fit. The handle
+    starts one thread when the first block is complete.
     """
 
     def __init__(self, *, uuid: UUID, limits: StreamingLimits, write: WritePair) -> None:
@@ -94,33 +97,35 @@ class OffloadHandle:
 
     @property
     def last_offered(self) -> EntryPosition | None:
-        """The last entry that was accepted; None before the first."""
+        """The last accepted entry; None if there is none."""
         return self._stream.last
 
     @property
     def is_sealed(self) -> bool:
-        """Whether the handle accepts no entry any more."""
+        """Return whether the handle accepts no more entries."""
         return self._is_sealed
 
     def can_offer(self, size_bytes: int, ledger_id: int | None = None) -> bool:
-        """Return whether an entry would be accepted now; by default in the last entry's ledger.
+        """Return whether the handle would accept an entry of this size now.
 
-        An entry that does not fit into the segment's or the index's size seals the handle.
+        The default of `ledger_id` is the last entry's ledger. Seals the handle if the entry does
+        not fit into the maximum size of the segment or the index.
         """
         with self._lock:
             self._buffer.check()
             return self._accepts(self._new_block_bytes(ledger_id, size_bytes))
 
     def offer_entry(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> bool:
-        """Take an entry, or return False: the buffer is full, or the handle is sealed.
+        """Take an entry. Returns False if the buffer is full or the handle is sealed.
 
-        Copies the data. While no block waits for the store, the handle accepts an entry of any
-        size. An entry that does not fit into the segment's or the index's size seals the handle.
-        `seal` or `result` then ends the object.
+        Copies the data. While no block waits for the store, the buffer has room for an entry of any
+        size. Seals the handle if the entry does not fit into the maximum size of the segment or the
+        index. `seal` or `result` then ends the object.
 
-        Raises InvalidConfigError unless entry ids are consecutive within a ledger and ledger ids
-        ascend, both from 0 on, and UnsupportedError for an entry of almost 2 GiB. The handle stays
-        usable after both errors. Raises the error of the store.
+        Raises InvalidConfigError unless entry ids are consecutive within a ledger, and ledger ids
+        ascend; all must be >= 0. Raises UnsupportedError for an entry longer than MAX_ENTRY_BYTES
+        (almost 2 GiB). After both errors, the handle stays usable. Also raises the error of the
+        store.
         """
         with self._lock:
             self._buffer.check()
@@ -135,9 +140,9 @@ class OffloadHandle:
     def wait_for_room(
         self, size_bytes: int, ledger_id: int | None = None, *, timeout_s: float | None = None
     ) -> bool:
-        """Wait until the buffer has room for an entry of this size; return `can_offer`.
+        """Wait until the buffer has room for an entry of this size; then return `can_offer`.
 
-        Returns False at once if the handle is sealed, and after `timeout_s`.
+        Waits at most `timeout_s`. Returns False at once if the handle is sealed.
         """
         if self.can_offer(size_bytes, ledger_id):
             return True
@@ -150,8 +155,9 @@ class OffloadHandle:
     def seal(self, infos: Mapping[int, LedgerInfo] | None = None) -> None:
         """End the object; the index is written when the store has all blocks. Idempotent.
 
-        `infos` describe ledgers by their ids, as in `BlockStream.index`. Raises InvalidConfigError
-        if the object has ended with other infos, or without infos. Does not wait.
+        `infos` describes ledgers by their ids, as in `BlockStream.index`. Raises InvalidConfigError
+        if `infos` is given but the object has already ended with other infos or none. Does not
+        wait.
         """
         with self._lock:
             self._buffer.check()
@@ -160,15 +166,15 @@ class OffloadHandle:
                 self._end()
             elif infos and dict(infos) != self._infos:
                 raise InvalidConfigError(
-                    "the object has ended with other infos",
+                    "cannot seal the object: it has already ended with other infos",
                     uuid=self._uuid,
-                    advice="Give the infos to the first call of `seal`, before `result`",
+                    advice="Pass the infos to the first call of `seal`, before `result`",
                 )
 
     def abort(self, reason: BaseException) -> None:
-        """Give the offload up with `reason`; return when its upload has ended. Idempotent.
+        """Give up the offload with `reason`; return when its upload has ended. Idempotent.
 
-        Waits for the offload instead if the object has ended already.
+        If the object has already ended, waits for the offload instead.
         """
         with self._lock:
             self._is_sealed = self._is_ended = True
@@ -176,9 +182,9 @@ class OffloadHandle:
         self._buffer.abort(reason)
 
     def result(self, timeout_s: float | None = None) -> OffloadResult:
-        """Wait until the offload is complete; return its range. Does not seal the handle.
+        """Wait until the offload is complete; return its id and range. Does not seal the handle.
 
-        From this call on, a full handle ends its object itself, without the infos of `seal`.
+        Once this call has begun, a full handle ends its object itself, without the infos of `seal`.
         Raises the error of the store, or the reason of `abort`. Raises InvalidConfigError if no
         entry was offered, and RetriableError after `timeout_s`.
         """
@@ -212,7 +218,7 @@ class OffloadHandle:
         return self._stream.new_block_bytes(ledger_id, size_bytes)
 
     def _most_bytes(self, new_bytes: int) -> int | None:
-        """Return the buffered bytes up to which an entry is accepted; None for any number."""
+        """Return the limit of buffered bytes for taking an entry; None if there is no limit."""
         if not new_bytes:
             return None
         taken_bytes = self._stream.open_block_bytes + new_bytes
@@ -234,7 +240,7 @@ class OffloadHandle:
             self._buffer.add(block)
 
     def _end(self) -> None:
-        """Pass on the last block and end the data object, unless that is done."""
+        """Pass on the last block and end the data object, unless it has already ended."""
         if self._is_ended:
             return
         self._is_sealed = self._is_ended = True
@@ -242,7 +248,9 @@ class OffloadHandle:
             None
             if self._stream.last
             else InvalidConfigError(
-                "no entry was offered", uuid=self._uuid, advice="Give at least one entry"
+                "the offload is empty: no entry was offered",
+                uuid=self._uuid,
+                advice="Offer at least one entry",
             )
         )
         self._pass_on(self._stream.finish())

@@ -1,9 +1,9 @@
-"""LedgerOffloader: PIP-17's and PIP-76's operations for any ledger, with a store or without one.
+"""Implements the LedgerOffloader of PIP-17 and PIP-76 for any ledger.
 
-It is compatible with Pulsar in both directions: in the formats, the names and the user metadata. It
-writes the data object first and the index second, so that an index proves that all data was
-written. A failed offload deletes what it wrote, if the store permits it. It refuses an object whose
-user metadata does not name the format's version.
+An offloader is compatible with Pulsar in both directions: in the formats, the names and the user
+metadata. It writes the data object before the index, so an index proves that all data was written.
+It deletes what a failed offload wrote, if the store permits it. It refuses an object whose user
+metadata does not name the format's version.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from rsm.segment.errors import (
 from rsm.storage.chunk_storage import ChunkStorage
 
 DriverMetadata = Mapping[str, str]
-"""Where data is, such as the bucket. A missing key means the offloader's own store."""
+"""Names the store of offloaded data. For a missing key, the offloader's own value applies."""
 
 
 class LedgerOffloader(ABC):
-    """Pulsar's LedgerOffloader. Implementations are thread-safe.
+    """Defines Pulsar's LedgerOffloader. Implementations are thread-safe.
 
     Calls with `driver_metadata` raise InvalidConfigError if it names another store.
     """
@@ -62,8 +62,8 @@ class LedgerOffloader(ABC):
 
         Raises AlreadyExistsError if one of the objects exists. Raises InvalidConfigError for a
         ledger that is empty, open or different from its metadata, or whose ids are not consecutive.
-        Raises UnsupportedError for an entry of almost 2 GiB, and the errors of the entries and the
-        store.
+        Raises UnsupportedError for an entry longer than MAX_ENTRY_BYTES (almost 2 GiB). Also raises
+        the errors of the entries and of the store.
         """
 
     @abstractmethod
@@ -73,18 +73,19 @@ class LedgerOffloader(ABC):
         """Begin a streamed object and its index (PIP-76); `uuid` names this attempt only.
 
         Sends no request to the store. If the objects exist already, the handle raises
-        AlreadyExistsError later, and does not change them.
+        AlreadyExistsError later and does not change them.
         """
 
     @abstractmethod
     def read_offloaded(
         self, ledger_id: int, context: OffloadContext, driver_metadata: DriverMetadata | None = None
     ) -> OffloadedLedger:
-        """Open an offloaded ledger: the objects of a context without segments, or the segments.
+        """Open an offloaded ledger from its context's segments; if there are none, from its pair.
 
-        Leaves out segments that the context lists as not complete. Raises InvalidConfigError for a
-        context that names no complete object or ends before its last segment. Raises NotFoundError,
-        and CorruptError if the objects are invalid, of different ledgers, or not consecutive.
+        Leaves out segments that the context lists as incomplete. Raises InvalidConfigError if the
+        context names no complete object or ends before its last segment. Raises NotFoundError if an
+        object does not exist. Raises CorruptError if the objects are invalid, belong to different
+        ledgers, or are not consecutive.
         """
 
     @abstractmethod
@@ -96,13 +97,13 @@ class LedgerOffloader(ABC):
         ledger_id: int | None = None,
         still_used_by: Iterable[OffloadContext] = (),
     ) -> None:
-        """Delete a streamed object and its index, or with `ledger_id` PIP-17's two objects.
+        """Delete a streamed object and its index; PIP-17's two objects if `ledger_id` is given.
 
-        **Data loss:** a streamed object has entries of several ledgers. Delete it only after all of
-        its ledgers are deleted (PIP-76). `still_used_by` are the contexts of ledgers that still
-        exist: if one of them names `uuid`, raises InvalidConfigError and deletes nothing. Absent
-        objects count as deleted. Idempotent. Raises RetriableError that names the remaining
-        objects.
+        **Data loss:** a streamed object contains entries of several ledgers. Delete it only after
+        all of its ledgers are deleted (PIP-76). Pass the contexts of ledgers that still exist as
+        `still_used_by`. Raises InvalidConfigError and deletes nothing if a context names `uuid`.
+        Raises RetriableError, which names the objects that may remain. Absent objects count as
+        deleted. Idempotent.
         """
 
 
@@ -114,10 +115,11 @@ def open_offloader(
     streaming: StreamingLimits | None = None,
     driver_metadata: DriverMetadata | None = None,
 ) -> LedgerOffloader:
-    """Return a store's offloader, or PIP-17's default without a store. The caller closes `storage`.
+    """Return a store's offloader; PIP-17's default if there is no store. Never closes `storage`.
 
-    S3 needs `block_bytes` of at least 5 MiB, because it accepts no smaller part. `driver_metadata`
-    names the store. Raises InvalidConfigError for a size outside the format's limits.
+    S3 needs `block_bytes` of at least 5 MiB, because it accepts no smaller part except the last.
+    `driver_metadata` names the store. Raises InvalidConfigError for a size outside the format's
+    limits.
     """
     if storage is None:
         return NullLedgerOffloader()
@@ -131,7 +133,7 @@ def open_offloader(
 
 
 class NullLedgerOffloader(LedgerOffloader):
-    """The offloader without a store: each call raises UnsupportedError and does nothing.
+    """Raises UnsupportedError in each call, because no store is configured.
 
     Source: Pulsar's NullLedgerOffloader.
     """
@@ -163,11 +165,11 @@ class NullLedgerOffloader(LedgerOffloader):
 
 
 class StoreLedgerOffloader(LedgerOffloader):
-    """The offloader of a chunk storage. Thread-safe.
+    """Offloads ledgers to a chunk storage. Thread-safe.
 
-    An offload writes its blocks as the entries come. Memory: one block and one entry for each
-    offload, that of each OffloadHandle, and the store's parts. An open ledger needs the memory of
-    `OffloadedLedger` and its indexes. The positions of entries need 3 MB in total.
+    An offload writes each block when its entries have arrived. Memory: one block and one entry for
+    each offload, the memory of each OffloadHandle, and the store's parts. Each open ledger adds an
+    `OffloadedLedger` and its indexes. The positions of entries need up to 3 MB in total.
     """
 
     def __init__(
@@ -231,7 +233,9 @@ class StoreLedgerOffloader(LedgerOffloader):
     ) -> None:
         self._require_own_store(driver_metadata)
         if any(uuid in _named_by(context) for context in still_used_by):
-            raise InvalidConfigError("another ledger still has entries in the object", uuid=uuid)
+            raise InvalidConfigError(
+                "cannot delete the object: another ledger still has entries in it", uuid=uuid
+            )
         names = _names(uuid, ledger_id)
         for key in self._positions.keys():  # noqa: SIM118 - not a mapping
             if noted_object(key) == names[0]:
@@ -240,7 +244,10 @@ class StoreLedgerOffloader(LedgerOffloader):
         if failures:
             error = next(iter(failures.values()))
             raise RetriableError(
-                "objects could not be deleted", uuid=uuid, keys=tuple(failures), reason=error
+                "cannot delete all objects of the offload",
+                uuid=uuid,
+                keys=tuple(failures),
+                reason=error,
             ) from error
 
     def _open_streamed(
@@ -254,7 +261,7 @@ class StoreLedgerOffloader(LedgerOffloader):
         last_entry_id = fragments[-1].find_end_entry_id() - 1 if last is None else last
         if last_entry_id < fragments[-1].first_entry_id:
             raise InvalidConfigError(
-                "the context ends before its last segment",
+                "the offload context is invalid: it ends before its last segment",
                 ledger_id=ledger_id,
                 expected=f">= {fragments[-1].first_entry_id}",
                 found=last_entry_id,
@@ -275,7 +282,7 @@ class StoreLedgerOffloader(LedgerOffloader):
         ledger = index.ledger(ledger_id)
         if ledger is None:
             raise CorruptError(
-                "the segment does not have the ledger",
+                "the segment does not contain the ledger",
                 object=index_object.name,
                 position=0,
                 expected=f"ledger {ledger_id}",
@@ -308,19 +315,22 @@ class StoreLedgerOffloader(LedgerOffloader):
             expected = self._driver_metadata.get(key, found)
             if found != expected:
                 raise InvalidConfigError(
-                    "the data is in another store", key=key, found=found, expected=expected
+                    "cannot use the data: it is in another store",
+                    key=key,
+                    found=found,
+                    expected=expected,
                 )
 
 
 def _complete(ledger_id: int, segments: tuple[OffloadSegment, ...]) -> tuple[OffloadSegment, ...]:
-    """Return all segments but those listed as incomplete, which may have no index yet."""
+    """Return all segments except those listed as incomplete, which may not have an index yet."""
     complete = tuple(segment for segment in segments if segment.is_complete is not False)
     if not complete:
         raise InvalidConfigError(
             "the offload context has no complete segment",
             ledger_id=ledger_id,
             segments=len(segments),
-            advice="Read the ledger again when a segment of it is complete",
+            advice="Read the ledger again when one of its segments is complete",
         )
     return complete
 
@@ -328,7 +338,7 @@ def _complete(ledger_id: int, segments: tuple[OffloadSegment, ...]) -> tuple[Off
 def _require_consecutive(
     segment: OffloadSegment, fragment: LedgerFragment, following: LedgerFragment
 ) -> None:
-    """Check what is known of two segments before their entries are read."""
+    """Check the entry ids of adjacent segments, as far as they are known before a read."""
     least = fragment.first_entry_id + 1
     most = MAX_ID if segment.last_entry_id is None else segment.last_entry_id + 1
     if not least <= following.first_entry_id <= most:
@@ -354,7 +364,7 @@ def _named_by(context: OffloadContext) -> set[UUID | None]:
 
 
 def _names(uuid: UUID, ledger_id: int | None = None) -> tuple[str, str]:
-    """Return the names of a data object and its index: with `ledger_id` PIP-17's, else PIP-76's."""
+    """Return the names of a data object and its index; PIP-17's names if `ledger_id` is given."""
     if ledger_id is None:
         return streamed_name(uuid, LedgerPart.DATA), streamed_name(uuid, LedgerPart.INDEX)
     return (

@@ -1,6 +1,6 @@
-"""A stored segment's indexes, read together, and lookups in them for fetches.
+"""Reads a stored segment's indexes, and looks up positions in them for fetches.
 
-rsm.segment.indexes defines their bytes.
+rsm.segment.indexes defines the format of the indexes.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import IndexType, RemoteStorageManager
 
-# From this distance on between two index entries, the batch at the first one may be large.
+# If two index entries are at least this far apart, the batch at the first entry may be large.
 _LARGE_BATCH_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedPosition:
-    """The position of an offset's batch in a log, as far as the offset index limits it.
+    """Represents what the offset index says about the position of an offset's batch.
 
-    The batch is at or after `entry` and before `reach_position`. `likely` is the next entry, if the
-    batch probably begins there: a broker indexes the last offset of a batch, so a large batch at
-    `entry` ends before the offset.
+    The batch begins at or after `entry`, and ends at or before `reach_position`. `likely` is the
+    next entry if the batch probably begins there, else None. A broker indexes the last offset of a
+    batch, so a large batch at `entry` ends below the offset.
     """
 
     entry: OffsetIndexEntry
@@ -36,17 +36,17 @@ class IndexedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentIndexes:
-    """A segment's offset index, and the aborted transactions that overlap the segment."""
+    """Represents a segment's offset index, and its overlapping aborted transactions."""
 
     offset_index: OffsetIndex
     aborted_transactions: tuple[AbortedTransaction, ...]
 
     def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
-        """Return where to begin reading for `offset`.
+        """Return the index entry at which a read of `offset` begins.
 
         Raises CorruptError if the entry is outside the log or above `offset`. Checks only the found
-        entry, because an index may have 250 000 entries. The companion's checksum covers all of
-        them, and the reader compares the first batch with the entry.
+        entry, because an index may have 250 000 entries. The companion's checksum covers all
+        entries, and the reader compares the first batch with the found entry.
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):
@@ -84,7 +84,10 @@ class SegmentIndexes:
 def read_indexes(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
 ) -> SegmentIndexes:
-    """Read a segment's indexes for fetches. Raises NotFoundError, CorruptError, RetriableError."""
+    """Read a segment's indexes for fetches.
+
+    Raises NotFoundError, CorruptError or RetriableError.
+    """
     with naming_segment(metadata):
         data = storage.fetch_index(metadata, IndexType.OFFSET)
         if len(data) % OFFSET_ENTRY.size:
@@ -96,7 +99,7 @@ def read_indexes(
 
 
 def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-    """Read and check the time index. Raises NotFoundError, CorruptError, RetriableError."""
+    """Read and check the time index. Raises NotFoundError, CorruptError or RetriableError."""
     with naming_segment(metadata):
         data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
         return TimeIndex.parse(data, offsets=metadata.offsets)
@@ -107,7 +110,7 @@ def read_aborted(
 ) -> AbortedTransactions:
     """Read the aborted transactions that a reader skips; none for READ_UNCOMMITTED.
 
-    Raises NotFoundError, CorruptError, RetriableError.
+    Raises NotFoundError, CorruptError or RetriableError.
     """
     if isolation is Isolation.READ_UNCOMMITTED:
         return AbortedTransactions()

@@ -1,8 +1,8 @@
-"""RemoteScanner: reads stored segments as runs of complete, verified record batches.
+"""Reads stored segments as runs of complete, verified record batches.
 
-It serves one consumer of a large range. It finds the first batch by the offset index, fetches
-ranges of the log ahead of the consumer, and has no cache of the log. The caller selects the
-segments; rsm.segment.batches.segment_cursor verifies batches. Records are not decoded.
+A scan serves one consumer of a large range. It finds the first batch by the offset index, fetches
+ranges of the log ahead of the consumer, and does not cache the log. The caller selects the
+segments; rsm.segment.batches.segment_cursor verifies batches. A scan does not decode records.
 
 Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
 """
@@ -31,20 +31,20 @@ LogFetch = Callable[[RemoteLogSegmentMetadata, ByteRange], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """The size of a fetch, and the number of fetches ahead of the consumer."""
+    """Represents the size of a fetch, and the number of fetches ahead of the consumer."""
 
     fetch_bytes: int = 4 << 20
     ahead_count: int = 1
 
     def __post_init__(self) -> None:
         if self.fetch_bytes < _MIN_FETCH_BYTES or self.ahead_count < 0:
-            raise ValueError(f"invalid scan settings: {self}")
+            raise ValueError(f"the scan settings are invalid: {self}")
 
 
 class RemoteScan:
-    """One pass over stored batches; iterate it once, in one thread.
+    """Represents one pass over stored batches. Iterate it once, in one thread.
 
-    The pass ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError
+    The pass ends at `end_offset` or after the last segment. It raises NotFoundError, CorruptError
     or RetriableError if a segment cannot be read. A reader continues at `next_offset`. If
     compaction removed a segment's last offsets, `next_offset` is above them.
     """
@@ -72,10 +72,10 @@ class RemoteScan:
 
 
 class RemoteScanner:
-    """The storage and the threads that scans use. Thread-safe; a scan belongs to one thread.
+    """Starts scans of one storage. Thread-safe; a scan belongs to one thread.
 
-    `executor` runs only fetches, and limits how many run at once. With `fetch`, a caller can add
-    context to the errors of the storage's own fetch.
+    `executor` runs only fetches, and limits how many run at once. `fetch` replaces the storage's
+    own fetch, for example to add context to its errors.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class RemoteScanner:
         from_offset: int,
         end_offset: int | None = None,
     ) -> RemoteScan:
-        """Read segments in order, each from the batch that has the offset given with it.
+        """Read segments in order, each from the batch that contains the segment's given offset.
 
-        The last run may pass `end_offset`. The scan takes a segment from `segments` only when its
-        first fetch is due, so the selection may depend on time.
+        The last run may exceed `end_offset`. The scan takes a segment from `segments` only when the
+        segment's first fetch is due, so the selection may depend on time.
         """
         requests = self._requests(segments, end_offset)
         return RemoteScan(self._prefetch(requests), from_offset, end_offset)
@@ -122,7 +122,7 @@ class RemoteScanner:
                 yield cursor, positions
 
     def _prefetch(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
-        """Fetch the requested ranges in order, some of them while the consumer is busy."""
+        """Fetch the requested ranges in order, up to `ahead_count` ahead of the consumer."""
         under_way: deque[tuple[SegmentCursor, Future[bytes]]] = deque()
         try:
             for cursor, positions in requests:
@@ -143,9 +143,9 @@ def _pieces(
 ) -> Iterator[ByteRange]:
     """Yield the ranges of a segment to fetch, until its cursor is done.
 
-    By the index, the requested offsets end at `end_position`. The range after that is fetched ahead
-    too. It is small, because it is needed only if compaction removed the last requested offsets or
-    the index is wrong.
+    According to the index, the requested offsets end at or before `end_position`. The range after
+    that position is fetched ahead, too. It is small, because the scan needs it only if compaction
+    removed the last requested offsets or the index is wrong.
     """
     size = cursor.stored.metadata.segment_size_bytes
     position = cursor.position

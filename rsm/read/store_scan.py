@@ -1,19 +1,19 @@
-"""StoreScan: finds a topic's segments in a store alone, by the listing and the companions.
+"""Finds a topic's segments in a store from its listing and the companions alone.
 
-It needs no metadata topic, no broker and no cache. Copies write the companion last, and deletions
-delete it last. So the objects of one attempt show its state:
+A scan needs no metadata topic, broker or cache. Copies write the companion last, and deletions
+delete it last. So the objects of an attempt show the attempt's state:
 
     companion, and all other objects in their recorded lengths    complete: the segment counts
     no companion                                                  the upload has not finished
     companion, and another object is missing                      deletion unfinished or object lost
     wrong companion, layout not configured, or a wrong length     unreadable, with an error
 
-The lineage decides which offsets of complete segments belong to the log. Each companion has the
-leader epochs of its log at the time of the copy. The companion of the highest leader epoch decides,
-and among several, the one with the highest end. Older ones only add epochs below its first one.
-Companions of deletions that have not finished count for the lineage, too.
+The lineage decides which offsets of complete segments belong to the log. Each companion contains
+the log's leader epochs at the time of the copy. The companion of the highest leader epoch decides;
+among several, the one with the highest end offset. Older companions only add epochs below its first
+epoch. Companions of unfinished deletions count for the lineage, too.
 
-Memory: one companion for each of `_AHEAD_COUNT` requests, and each segment's metadata.
+Memory: one companion for each of `_AHEAD_COUNT` + 1 requests, and each segment's metadata.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ _AHEAD_COUNT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableSegment:
-    """A segment that cannot be read, with the reason.
+    """Represents a segment that cannot be read, and the reason.
 
-    It may have the offsets from `from_offset` to `end_offset`. If its companion is damaged, these
-    are all from its base offset on, or all of the partition if its key names no base offset.
+    It may contain the offsets from `from_offset` up to, but not including, `end_offset`. If its
+    companion is damaged, `end_offset` is None, and `from_offset` is its base offset; 0 if its keys
+    do not name the base offset.
     """
 
     error: TieredStorageError
@@ -63,13 +64,13 @@ class UnreadableSegment:
     end_offset: int | None = None
 
     def may_have(self, offset: int) -> bool:
-        """Return whether the segment may have this offset."""
+        """Return whether the segment may contain this offset."""
         return self.from_offset <= offset and (self.end_offset is None or offset < self.end_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyDeletedSegment:
-    """A segment with a companion but without the object `missing_key`.
+    """Represents a segment that has a companion, but lacks the object `missing_key`.
 
     Its deletion has not finished, or the object is lost.
     """
@@ -80,11 +81,11 @@ class PartlyDeletedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionScan:
-    """What a store has of one partition.
+    """Represents what a store contains of one partition.
 
-    `segments` are complete, have the state finished, and are in order of preference: the highest
-    leader epoch first, then the newest, then the lowest id. `unfinished_keys` has one key of each
-    attempt without a companion.
+    `segments` are complete, have the state COPY_SEGMENT_FINISHED, and are in order of preference:
+    the highest leader epoch first, then the newest, then the lowest id. `unfinished_keys` contains
+    one key of each attempt without a companion.
     """
 
     topic_id_partition: TopicIdPartition
@@ -97,7 +98,7 @@ class PartitionScan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempt:
-    """The listed objects of one attempt to store a segment, by key."""
+    """Represents the listed objects of one attempt to store a segment, by key."""
 
     segment_id: RemoteLogSegmentId
     objects: Mapping[SegmentKey, ChunkInfo]
@@ -110,7 +111,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Described:
-    """A segment with a readable companion; `missing_key` is an object that does not exist."""
+    """Represents a segment with a readable companion; `missing_key` names an absent object."""
 
     metadata: RemoteLogSegmentMetadata
     lineage: Lineage
@@ -123,10 +124,9 @@ class _Described:
 
 
 class StoreScan:
-    """The segments of one store, as its objects show them. Thread-safe.
+    """Finds the segments of one store by the store's objects. Thread-safe.
 
-    `executor` reads companions. Does not close the storage. All methods raise the errors of the
-    listing.
+    Does not close the storage. All methods raise the errors of the listing.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class StoreScan:
         self._layouts = tuple(layouts)
 
     def topic_ids(self, topic: str) -> tuple[UUID, ...]:
-        """Return the ids of all topics of this name that have objects in the store."""
+        """Return the ids of all topics with this name that have objects in the store."""
         prefix = self._keys.name_prefix(topic)
         found = self._partitions(
             prefix, lambda each: self._keys.topic_prefix(each.topic, each.topic_id)
@@ -151,7 +151,10 @@ class StoreScan:
         return tuple(sorted(found, key=attrgetter("partition")))
 
     def partition(self, topic_id_partition: TopicIdPartition, executor: Executor) -> PartitionScan:
-        """Return the segments of a partition. Raises RetriableError if the store cannot be read."""
+        """Return the segments of a partition; `executor` reads the companions.
+
+        Raises RetriableError if the store cannot be read.
+        """
         described: list[_Described] = []
         unreadable: list[UnreadableSegment] = []
         unfinished_keys: list[str] = []
@@ -184,7 +187,7 @@ class StoreScan:
     def _partitions(
         self, prefix: str, below: Callable[[TopicIdPartition], str]
     ) -> Iterator[TopicIdPartition]:
-        """Yield one partition of each prefix that `below` returns, with one listing for each."""
+        """Yield the first partition under each prefix that `below` returns; list once for each."""
         after = ""
         while (key := self._first_key(prefix, after)) is not None:
             partition = key.segment_id.topic_id_partition
@@ -196,7 +199,7 @@ class StoreScan:
         return next((key for key in keys if key is not None), None)
 
     def _attempts(self, topic_id_partition: TopicIdPartition) -> Iterator[_Attempt]:
-        """Yield attempts in the listing's order, in which the objects of each are adjacent."""
+        """Yield attempts in the order of the listing, where an attempt's objects are adjacent."""
         listed = self._storage.list(self._keys.partition_prefix(topic_id_partition))
         parsed = ((self._keys.parse(each.name), each) for each in listed)
         known = ((key, each) for key, each in parsed if key is not None)
@@ -204,7 +207,7 @@ class StoreScan:
             yield _Attempt(segment_id=segment_id, objects=dict(objects))
 
     def _describe(self, attempt: _Attempt) -> _Described | UnreadableSegment | str:
-        """Return the segment of an attempt, readable or not; a key if it has no companion."""
+        """Return the segment of an attempt, readable or not; a key if there is no companion."""
         planned_by = [
             (layout, layout.object_keys(attempt.segment_id, attempt.base_offset))
             for layout in self._layouts
@@ -237,9 +240,9 @@ class StoreScan:
     def _read(
         self, attempt: _Attempt, candidates: Sequence[tuple[SegmentLayout, Sequence[SegmentKey]]]
     ) -> _Described:
-        """Read the companion with the layout that it names. Raises what `_describe` catches."""
+        """Read the companion with its own layout. Raises the errors that `_describe` catches."""
         first_error: TieredStorageError | None = None
-        contents: dict[SegmentKey, bytes] = {}  # several layouts may have the same companion's key
+        contents: dict[SegmentKey, bytes] = {}  # layouts may share a companion key
         for layout, planned in candidates:
             if planned[-1] not in contents:
                 info = attempt.objects[planned[-1]]
@@ -274,7 +277,7 @@ class StoreScan:
         """Return the segment's metadata as finished, with its objects' names in this store.
 
         The store may be a copy below another prefix, so only the last part of a recorded name must
-        be right. Raises CorruptError for the companion of another segment.
+        match. Raises CorruptError if the companion does not describe the attempt.
         """
         by_name = {_last_part(each.key): each for each in recorded.objects}
         keys = [self._keys.build(each) for each in planned]
@@ -345,7 +348,7 @@ def _in_order(
     describe: Callable[[_Attempt], _Described | UnreadableSegment | str],
     attempts: Iterable[_Attempt],
 ) -> Iterator[_Described | UnreadableSegment | str]:
-    """Yield the results in the order of the attempts, some of them ahead of the consumer."""
+    """Yield the results in the attempts' order; read `_AHEAD_COUNT` ahead of the consumer."""
     ahead: deque[Future[_Described | UnreadableSegment | str]] = deque()
     try:
         for attempt in attempts:

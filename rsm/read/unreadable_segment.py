@@ -1,4 +1,4 @@
-"""The error for a stored segment with missing or corrupt objects: its id, and what to do."""
+"""Builds the error for a stored segment that cannot be read, with its id and with advice."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _E = TypeVar("_E", bound=TieredStorageError)
 
 
 def unreadable_segment(error: _E, metadata: RemoteLogSegmentMetadata, **context: object) -> _E:
-    """Return the error of a read with the segment, and with what to do if it is damaged.
+    """Return a read's error with the segment's id, and with advice if the segment is damaged.
 
-    Of an error that already has both, only the reason stays.
+    Replaces an error that this function returned before, and keeps only its reason.
     """
     reason = error.context["reason"] if error.message == _MESSAGE else error
     if isinstance(error, NotFoundError | CorruptError):
@@ -31,7 +31,7 @@ def unreadable_segment(error: _E, metadata: RemoteLogSegmentMetadata, **context:
 
 @contextmanager
 def naming_segment(metadata: RemoteLogSegmentMetadata, **context: object) -> Iterator[None]:
-    """Name the segment in a NotFoundError or CorruptError of the block."""
+    """Name the segment in a NotFoundError or CorruptError that the block raises."""
     try:
         yield
     except (NotFoundError, CorruptError) as error:
@@ -45,7 +45,7 @@ def object_fault(
 ) -> ObjectFault:
     """Return the damage that a failed read of a segment shows.
 
-    The damaged object is the one that the error's chain names, or else the log's first object.
+    The damaged object is the first that the error's chain names; if none, the log's first object.
     """
     return ObjectFault(
         object_key=_damaged_key(metadata, error),

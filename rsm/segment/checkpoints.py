@@ -1,13 +1,13 @@
-"""Strict parsers of the small text files next to a broker's logs.
+"""Parses the small text files next to a broker's logs, strictly.
 
 Malformed content raises CorruptError. This module does not know where the files are, or that a
 broker replaces them atomically.
 
     leader-epoch-checkpoint   0, count, then lines `epoch start-offset`
     partition.metadata        `version: 0`, `topic_id: <22 characters>`
-    meta.properties           Java properties; version 1 has node.id, version 0
-                              (with ZooKeeper) broker.id; cluster.id; from 3.7
-                              on directory.id
+    meta.properties           Java properties: version; cluster.id; node.id (version 1)
+                              or broker.id (version 0, ZooKeeper); directory.id since
+                              Kafka 3.7
 
 Source: org.apache.kafka.server.common.CheckpointFile, the classes of
 org.apache.kafka.storage.internals.checkpoint, org.apache.kafka.metadata.properties.MetaProperties.
@@ -33,7 +33,7 @@ _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaProperties:
-    """The identity of a log dir. `directory_id` is None for brokers before 3.7."""
+    """Represents the identity of a log dir. `directory_id` is None before Kafka 3.7."""
 
     cluster_id: str
     node_id: int
@@ -72,7 +72,7 @@ def parse_partition_metadata(content: bytes, *, file: str) -> UUID:
 def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
     """Parse a `meta.properties`; `file` names it in the CorruptError.
 
-    Raises UnsupportedError for a version other than 0 and 1.
+    Raises UnsupportedError for a version other than 0 or 1.
     """
     properties = _properties(content, file)
     version = _property(properties, "version", file)
@@ -89,9 +89,12 @@ def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
 
 
 def _checkpoint_lines(content: bytes, file: str) -> list[tuple[int, str]]:
-    """Return the numbered lines after version and count; their number must equal the count."""
+    """Return the lines after the version and the count, with their line numbers.
+
+    Raises CorruptError if the count is wrong.
+    """
     text = _text(content, file)
-    # Without its end of line, a number may be cut and still look valid.
+    # If the file is cut off within a number, the rest of the number may look valid.
     if not text.endswith("\n"):
         raise _malformed(file, text.count("\n") + 1, "an end of line", text[-40:])
     lines = text.split("\n")[:-1]

@@ -1,4 +1,4 @@
-"""Clock: an interface for waits and timestamps, so that tests can replace the real time."""
+"""Defines an interface for waits and timestamps, so that tests can replace real time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for timestamps, monotonic time for deadlines. Implementations are thread-safe."""
+    """Provides wall time for timestamps, and monotonic time for deadlines and waits.
+
+    Implementations are thread-safe.
+    """
 
     def wall_ms(self) -> int:
-        """Return milliseconds since the epoch; may jump."""
+        """Return the milliseconds since 1970-01-01 UTC; the value may jump."""
 
     def monotonic_ms(self) -> int:
-        """Return milliseconds since an arbitrary start; never decreases."""
+        """Return the milliseconds since an arbitrary start; the value never decreases."""
 
     def sleep_ms(self, duration_ms: int) -> None:
         """Return after about `duration_ms` of monotonic time."""

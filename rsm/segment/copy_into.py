@@ -1,12 +1,12 @@
-"""Copies bytes into existing memory."""
+"""Copies bytes into existing memory, without long pauses for other threads."""
 
 from __future__ import annotations
 
-_STEP_BYTES = 1 << 20  # a larger copy would block all other threads for too long
+_STEP_BYTES = 1 << 20  # a larger copy would block the other threads for too long
 
 
 def copy_into(target: memoryview, content: bytes) -> int:
-    """Copy `content` to the beginning of `target`, which is large enough; return its length."""
+    """Copy `content` to the start of a large enough `target`; return the length of `content`."""
     source = memoryview(content)
     for start in range(0, len(source), _STEP_BYTES):
         step = source[start : start + _STEP_BYTES]

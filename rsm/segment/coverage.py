@@ -1,7 +1,7 @@
-"""The stored offsets: the readable part of each finished segment, and where the first hole begins.
+"""Finds the stored offsets: the readable part of each finished segment, and the first hole.
 
 A finished segment counts only as far as its leader epochs agree with the log's lineage (KIP-405).
-After an election, the rest was truncated from the log.
+The log no longer contains the rest: it was truncated after an election.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRange:
-    """A finished segment and the part of it that is in the lineage."""
+    """Represents a finished segment; `offsets` is the part in the lineage."""
 
     metadata: RemoteLogSegmentMetadata
     offsets: OffsetRange
@@ -25,7 +25,7 @@ class StoredRange:
 def stored_ranges(
     lineage: Lineage, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[StoredRange, ...]:
-    """Return the readable parts of finished segments by start offset, without empty ones."""
+    """Return the readable parts of finished segments, if not empty, in order of start offset."""
     ranges = []
     for metadata in segments:
         if metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
@@ -42,10 +42,7 @@ def stored_ranges(
 def covered_end(
     ranges: Sequence[StoredRange], from_offset: int, *, gaps: Iterable[OffsetRange] = ()
 ) -> int:
-    """Return the end of the offsets stored without a hole from `from_offset` on, or `from_offset`.
-
-    Recorded `gaps` are not holes.
-    """
+    """Return the first offset >= `from_offset` that is neither in `ranges` nor in `gaps`."""
     end_offset = from_offset
     for offsets in sorted((*(stored.offsets for stored in ranges), *gaps)):
         if offsets.start_offset > end_offset:
@@ -55,15 +52,15 @@ def covered_end(
 
 
 def stored_end(ranges: Sequence[StoredRange]) -> int | None:
-    """Return the end of the highest stored offset, across holes; None if nothing is stored."""
+    """Return the offset after the highest stored one; None if nothing is stored. Ignores holes."""
     return max((stored.offsets.end_offset for stored in ranges), default=None)
 
 
 def log_bytes(ranges: Iterable[StoredRange]) -> int:
-    """Return the size of the stored log; offsets that several segments have count once.
+    """Return the size of the stored log; offsets in several segments count once.
 
-    A segment that overlaps earlier ones counts only with its offsets above them. Their size is
-    estimated by their share of the segment's offsets.
+    Of a segment that overlaps earlier ones, only the offsets above them count. The size of a part
+    is estimated from its share of the segment's offsets.
     """
     total_bytes = end_offset = 0
     for stored in sorted(ranges, key=_widest_first):

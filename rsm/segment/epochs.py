@@ -1,4 +1,4 @@
-"""Leader epochs: the leader that wrote each offset, and lineages joined from two sources.
+"""Finds the leader epoch of each offset, and joins lineages from two sources.
 
 A lineage is a log's list of (epoch, start offset), as in Kafka's LeaderEpochFileCache. When the log
 start moves, the broker cuts the list (UnifiedLog.maybeIncrementLogStartOffset) and sets the first
@@ -19,26 +19,28 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class EpochEntry:
-    """The leader of `epoch` wrote the offsets from `start_offset` to the next entry's start."""
+    """Represents a leader epoch, which ends below the start offset of the next entry."""
 
     epoch: int
     start_offset: int
 
     def __post_init__(self) -> None:
         if self.epoch < 0 or self.start_offset < 0:
-            raise ValueError(f"not an epoch entry: {self.epoch} {self.start_offset}")
+            raise ValueError(
+                f"the epoch entry is invalid: {self.epoch} {self.start_offset}, expected both >= 0"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """A log's leader epochs: `entries` ascend strictly by epoch; their offsets never decrease."""
+    """Represents a log's leader epochs. Epochs ascend strictly; start offsets never decrease."""
 
     entries: tuple[EpochEntry, ...] = ()
 
     def __post_init__(self) -> None:
         for before, after in pairwise(self.entries):
             if before.epoch >= after.epoch or before.start_offset > after.start_offset:
-                raise ValueError(f"epochs do not ascend: {before} then {after}")
+                raise ValueError(f"the epochs do not ascend: {before}, then {after}")
 
     @classmethod
     def of(cls, *pairs: tuple[int, int]) -> Lineage:
@@ -49,12 +51,12 @@ class Lineage:
         return bool(self.entries)
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """Return the epoch that wrote `offset`, or None below the first entry."""
+        """Return the epoch of `offset`; None if it is below the first entry."""
         index = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
         return self.entries[index - 1].epoch if index else None
 
     def start_offset(self, epoch: int) -> int | None:
-        """Return the start of `epoch`, or None if it is not in this lineage."""
+        """Return the start of `epoch`; None if it is not in this lineage."""
         return next((e.start_offset for e in self.entries if e.epoch == epoch), None)
 
     def end_offset(self, epoch: int) -> int | None:
@@ -62,9 +64,9 @@ class Lineage:
         return next((e.start_offset for e in self.entries if e.epoch > epoch), None)
 
     def within(self, offsets: OffsetRange) -> Lineage:
-        """Return the epochs that wrote `offsets`, with the first start raised to the range's start.
+        """Return this lineage, clipped to `offsets`.
 
-        KIP-405 stores these as a segment's leader epochs. Empty for an empty range.
+        KIP-405 stores the result as a segment's leader epochs. It is empty for an empty range.
         """
         kept: list[EpochEntry] = []
         for entry, following in zip_longest(self.entries, self.entries[1:]):
@@ -75,12 +77,12 @@ class Lineage:
         return Lineage(entries=tuple(kept))
 
     def common_end(self, others: Iterable[EpochEntry], end_offset: int) -> int:
-        """Return the end of the part of a segment that is in this lineage.
+        """Return the end offset of a segment's part that is in this lineage.
 
-        `others` are the segment's leader epochs, `end_offset` its end. The comparison begins at the
-        segment's start. It ends in the first epoch that differs: this lineage lacks the epoch, or
-        in this lineage the epoch ends earlier or begins later. Returns the segment's start if no
-        part of it is in this lineage.
+        `others` are the segment's leader epochs, and `end_offset` is the segment's end. The
+        comparison begins at the segment's start, and ends in the first epoch that differs: this
+        lineage lacks it, or contains it with an earlier end or a later start. Returns the segment's
+        start if no part of the segment is in this lineage.
         """
         entries = tuple(others)
         position = entries[0].start_offset if entries else end_offset
@@ -99,7 +101,10 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StitchedLineage:
-    """A stored lineage joined with a checkpoint; `conflict_offset` is None without a conflict."""
+    """Represents a stored lineage joined with a checkpoint.
+
+    `conflict_offset` is None if there is no conflict.
+    """
 
     lineage: Lineage
     conflict_offset: int | None = None
@@ -108,12 +113,14 @@ class StitchedLineage:
 def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
     """Join the stored lineage with a broker's checkpoint.
 
-    The checkpoint decides from its first entry on: an unclean election may have cut what was
-    stored. The stored lineage decides below that entry. If both have the checkpoint's first epoch,
-    the lower start is correct. A conflict is a stored epoch newer than the checkpoint's first one.
-    There are two cases. The stored epoch began below the first epoch's offset, so that this offset
-    has two epochs. Or the stored lineage lacks the first epoch, so that the histories diverged at
-    an unknown lower offset.
+    The checkpoint decides at and above its first entry, because an unclean election may have
+    removed stored epochs. The stored lineage decides below that entry. If both contain the
+    checkpoint's first epoch, the lower start is correct.
+
+    A stored epoch that is newer than the checkpoint's first epoch is a conflict in two cases:
+
+    - It began below the first epoch's offset in the checkpoint, so this offset has two epochs.
+    - The stored lineage lacks the first epoch, so the logs diverged at an unknown lower offset.
     """
     if not stored or not checkpoint:
         return StitchedLineage(lineage=stored or checkpoint)

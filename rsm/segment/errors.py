@@ -1,7 +1,7 @@
-"""The errors of all layers: one root, and one subclass for each reaction of a caller.
+"""Defines the errors of all layers: one root, and a subclass for each reaction of a caller.
 
-Each error has its context as fields (`error.context["partition"]`). One line says what failed, why,
-where, and what to do:
+Each error has its context as fields (`error.context["partition"]`). Its text is one line that says
+what failed, why, where, and what to do:
 
     manager cannot be reached: Connection refused (broker_id=3). Check rest.listener of that host.
 
@@ -17,11 +17,12 @@ _ADVICE = "advice"
 
 
 class TieredStorageError(Exception):
-    """Root of all errors that rlm raises on purpose.
+    """Represents an error that `rlm` raises on purpose; the root of the other classes.
 
-    `message` contains no values; `context` identifies the objects. Two names have a meaning of
-    their own: `reason` says why, as a text or as the causing error, and `advice` says what to do,
-    as a sentence without its full stop. Never put a secret in any of them.
+    `message` contains no values; `context` identifies the objects. Two names are
+    reserved: `reason` says why, as a text or as the error that is the cause; `advice` says what to
+    do, as a sentence without its full stop. **Security:** logs and terminals show the message and
+    the context, so never put a secret in them.
     """
 
     def __init__(self, message: str, **context: object) -> None:
@@ -42,7 +43,7 @@ class TieredStorageError(Exception):
         return text if advice is None else f"{text}. {advice}."
 
     def _with_reasons(self) -> Iterator[TieredStorageError]:
-        """Yield this error and its chain of reasons, up to the first that is no error of rlm."""
+        """Yield this error and its reasons, until a reason is not an error of `rlm`."""
         error: object = self
         while isinstance(error, TieredStorageError):
             yield error
@@ -53,7 +54,7 @@ class TieredStorageError(Exception):
 
 
 def _text(reason: object) -> str:
-    """Return the text of a reason that is not an error of rlm; empty for one that is."""
+    """Return the text of a reason; an empty text if the reason is an error of `rlm`."""
     if reason is None or isinstance(reason, TieredStorageError):
         return ""
     if isinstance(reason, OSError) and reason.strerror and reason.filename is None:
@@ -62,7 +63,7 @@ def _text(reason: object) -> str:
 
 
 class RetriableError(TieredStorageError):
-    """A temporary failure: the same call may succeed later (timeout, unreachable, throttled)."""
+    """The failure is temporary, for example a timeout: the same call may succeed later."""
 
 
 class NotFoundError(TieredStorageError):
@@ -78,10 +79,10 @@ class FencedError(TieredStorageError):
 
 
 class StoppedError(TieredStorageError):
-    """The work is given up on purpose: end it now, report no failure, do not retry it as it is.
+    """The work was given up on purpose: end it now, report no failure, and do not retry it.
 
-    The process stops, or a setting that the decision used has changed. The next cycle or the next
-    process decides again.
+    For example, the process stops, a setting has changed, records are leased, or the user did not
+    confirm. The next cycle, process or command decides again.
     """
 
 
@@ -98,7 +99,7 @@ class InvalidConfigError(TieredStorageError):
 
 
 class HostNotReadyError(InvalidConfigError):
-    """A setting is valid, but the host is not ready for it yet: for example, a disk is not mounted.
+    """A setting is valid, but the host is not ready for it yet; a disk may not be mounted.
 
     A command ends with exit code 1, so that systemd starts it again.
     """

@@ -1,7 +1,7 @@
-"""The ids of partitions and remote log segments, and Kafka's text form of ids.
+"""Represents the ids of partitions and remote log segments, and converts ids to and from text.
 
-Code uses `uuid.UUID`. Keys, JSON and logs use the 22 characters of unpadded base64url that Kafka
-prints (org.apache.kafka.common.Uuid).
+Code uses `uuid.UUID`. Keys, JSON and logs use Kafka's text form: 22 characters of base64url without
+padding (org.apache.kafka.common.Uuid).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _not_an_id(text: str) -> InvalidConfigError:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class TopicIdPartition:
-    """A partition of a topic (KIP-516). Its topic id identifies it; the name can be reused."""
+    """Represents a partition (KIP-516). The id identifies the topic; its name can be reused."""
 
     topic_id: UUID
     topic: str
@@ -51,10 +51,10 @@ class TopicIdPartition:
 
     def __post_init__(self) -> None:
         if self.partition < 0:
-            raise ValueError(f"negative partition {self.partition}")
+            raise ValueError(f"the partition is invalid: {self.partition}, expected >= 0")
         object.__setattr__(self, "_hash", hash((self.topic_id, self.partition)))
 
-    def __hash__(self) -> int:  # cached, because it is the key of many tables
+    def __hash__(self) -> int:  # cached, because many tables use partitions as keys
         return self._hash
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class TopicIdPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RemoteLogSegmentId:
-    """One attempt to store one log segment; each attempt gets a new `id` (KIP-405)."""
+    """Identifies one attempt to store a log segment; each attempt gets a new `id` (KIP-405)."""
 
     topic_id_partition: TopicIdPartition
     id: UUID

@@ -1,8 +1,8 @@
-"""The three indexes of a log segment, as values over the bytes of their files.
+"""Represents the three indexes of a log segment by the bytes of their files.
 
-Defines their entries and lookups. Parsing checks the bytes and the segment's bounds. This module
-does not know the log: `index_builder` checks whether an index matches it. All big-endian, offsets
-relative to the segment's base offset:
+Defines their entries and lookups. Parsing checks the entries against the segment's bounds. This
+module does not know the log: `index_builder` checks whether an index matches it. All fields are
+big-endian; relative offsets count from the segment's base offset:
 
     .index      relative offset i32, position i32
     .timeindex  timestamp i64, relative offset i32
@@ -34,7 +34,7 @@ def cut_preallocated(data: bytes, *, entry_bytes: int) -> bytes:
     """Return the index without the all-zero entries at the end of an active segment's file.
 
     Call it only for an active segment: in a rolled segment's file, an all-zero entry at the end can
-    be valid (time 0 at the base offset).
+    be valid (timestamp 0 at the base offset).
     """
     used = len(data.rstrip(b"\x00"))
     return data[: -(-used // entry_bytes) * entry_bytes]
@@ -42,7 +42,7 @@ def cut_preallocated(data: bytes, *, entry_bytes: int) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetIndexEntry:
-    """All offsets at or above `offset` are at or after `position` of the log."""
+    """Represents an index entry: offsets >= `offset` are at or after `position` in the log."""
 
     offset: int
     position: int
@@ -50,7 +50,10 @@ class OffsetIndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetIndex:
-    """The positions to read from, by offset. `data` are the file's bytes."""
+    """Represents the index that gives the position to read from for an offset.
+
+    `data` contains the file's bytes.
+    """
 
     base_offset: int
     data: bytes = b""
@@ -59,7 +62,7 @@ class OffsetIndex:
     def parse(cls, data: bytes, *, offsets: OffsetRange, log_bytes: int) -> Self:
         """Parse the index of a segment with `offsets` and a log of `log_bytes`.
 
-        Raises CorruptError if offsets or positions do not ascend strictly or leave those bounds.
+        Raises CorruptError if offsets or positions do not ascend strictly, or are out of bounds.
         """
         _require_whole_entries("offset index", data, OFFSET_ENTRY)
         index = cls(base_offset=offsets.start_offset, data=data)
@@ -82,7 +85,7 @@ class OffsetIndex:
             yield OffsetIndexEntry(offset=self.base_offset + relative, position=position)
 
     def lookup(self, offset: int) -> OffsetIndexEntry:
-        """Return the last entry at or below `offset`; if none, the segment's start."""
+        """Return the last entry at or below `offset`; the segment's start if there is none."""
         relative = offset - self.base_offset
         following = bisect_right(range(len(self)), relative, key=self._relative_offset)
         if not following:
@@ -91,9 +94,9 @@ class OffsetIndex:
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
     def following(self, offset: int) -> OffsetIndexEntry | None:
-        """Return the first entry above `offset`, or None.
+        """Return the first entry above `offset`; None if there is none.
 
-        The batch of `offset` is at or before that entry's batch.
+        The batch of `offset` is the batch of that entry, or an earlier one.
         """
         number = bisect_right(
             range(len(self)), offset - self.base_offset, key=self._relative_offset
@@ -104,7 +107,7 @@ class OffsetIndex:
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
     def end_position(self, offset: int) -> int | None:
-        """Return an upper bound for the end of `offset`'s batch; None for the log's end.
+        """Return an upper bound for the end of `offset`'s batch; None means the log's end.
 
         The batch begins at or before the entry `following` the offset, and ends at or before the
         next one.
@@ -126,7 +129,7 @@ class OffsetIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeIndexEntry:
-    """The batch of `offset` is the first with a timestamp of `timestamp_ms` or above."""
+    """Represents an index entry: `offset` is in the first batch that reaches `timestamp_ms`."""
 
     timestamp_ms: int
     offset: int
@@ -134,7 +137,10 @@ class TimeIndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeIndex:
-    """The offsets to search from, by timestamp. `data` are the file's bytes."""
+    """Represents the index that gives the offset to search from for a timestamp.
+
+    `data` contains the file's bytes.
+    """
 
     base_offset: int
     data: bytes = b""
@@ -143,8 +149,8 @@ class TimeIndex:
     def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
         """Parse the time index of a segment with `offsets`.
 
-        Raises CorruptError if timestamps do not ascend strictly, or offsets descend or leave the
-        bounds.
+        Raises CorruptError if timestamps do not ascend strictly, or if offsets descend or are out
+        of bounds.
         """
         _require_whole_entries("time index", data, TIME_ENTRY)
         index = cls(base_offset=offsets.start_offset, data=data)
@@ -167,7 +173,7 @@ class TimeIndex:
             yield TimeIndexEntry(timestamp_ms=timestamp_ms, offset=self.base_offset + relative)
 
     def lookup(self, timestamp_ms: int) -> TimeIndexEntry:
-        """Return the last entry at or below `timestamp_ms`; if none, (-1, base offset)."""
+        """Return the last entry at or below `timestamp_ms`; (-1, base offset) if there is none."""
         following = bisect_right(range(len(self)), timestamp_ms, key=self._timestamp_ms)
         if not following:
             return TimeIndexEntry(timestamp_ms=-1, offset=self.base_offset)
@@ -184,7 +190,7 @@ class TimeIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionIndex:
-    """The aborted transactions with an abort marker in the segment, in order of the markers."""
+    """Represents the transactions whose abort markers are in the segment, in marker order."""
 
     transactions: tuple[AbortedTransaction, ...] = ()
 
@@ -192,8 +198,9 @@ class TransactionIndex:
     def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
         """Parse the transaction index of a segment with `offsets`.
 
-        A transaction may begin in an earlier segment. Raises CorruptError if one ends outside of
-        this segment, or the ends do not ascend. Raises UnsupportedError for another entry version.
+        A transaction may begin in an earlier segment. Raises CorruptError if a transaction is
+        invalid or ends outside this segment, or if the ends do not ascend. Raises UnsupportedError
+        for an unknown entry version.
         """
         _require_whole_entries("transaction index", data, TRANSACTION_ENTRY)
         transactions: list[AbortedTransaction] = []
@@ -222,7 +229,7 @@ class TransactionIndex:
         return cls(transactions=tuple(transactions))
 
     def overlapping(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
-        """Return the aborted transactions with an offset in `offsets`, also outside the segment."""
+        """Return the aborted transactions that overlap `offsets`, also outside the segment."""
         return tuple(
             each
             for each in self.transactions

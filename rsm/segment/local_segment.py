@@ -1,4 +1,4 @@
-"""A log segment to be copied: its bytes, its indexes and its lineage.
+"""Represents a log segment to copy: its bytes, its indexes and its lineage.
 
 Defines the input of a remote storage manager (KIP-405's LogSegmentData) and of a store. This module
 does not know where the bytes come from.
@@ -17,30 +17,30 @@ from rsm.segment.ranges import OffsetRange
 
 
 class ContentSource(Protocol):
-    """Bytes that a store reads once, from the start to the end."""
+    """Represents bytes that a store reads once, from start to end."""
 
     @property
     def length_bytes(self) -> int | None:
-        """The number of bytes that one pass of `chunks` yields; None if unknown before its end."""
+        """The number of bytes that `chunks` yields in one pass; None if unknown before its end."""
 
     def chunks(self) -> Iterator[memoryview]:
         """Yield the content once. Each view is valid only until the next one is requested.
 
         Raises CorruptError before the end if the content is invalid, RetriableError if it changed
-        during the pass. After an error the caller must discard all bytes of the pass.
+        during the pass. After an error, the caller must discard all bytes of the pass.
         """
 
 
 class SizedSource(ContentSource, Protocol):
-    """Bytes of a known length."""
+    """Represents bytes of a known length."""
 
     @property
     def length_bytes(self) -> int:
-        """The number of bytes that one pass of `chunks` yields."""
+        """The number of bytes that `chunks` yields in one pass."""
 
 
 class PartBounds(Enum):
-    """The part boundaries of content that does not list the lengths of its parts."""
+    """Represents the part boundaries of content that does not list the lengths of its parts."""
 
     ANY = "any"
     EACH_CHUNK = "each chunk"  # each chunk is a part
@@ -48,11 +48,11 @@ class PartBounds(Enum):
 
 @runtime_checkable
 class PartedSource(ContentSource, Protocol):
-    """Content with significant part boundaries; a store's multipart upload keeps them."""
+    """Represents content whose part boundaries matter: a store's multipart upload keeps them."""
 
     @property
     def parts(self) -> Sequence[int] | PartBounds:
-        """The lengths of the parts, `length_bytes` in total, or the rule for their bounds."""
+        """The lengths of all parts, or the rule for the parts' boundaries."""
 
 
 def parts_of(source: ContentSource) -> Sequence[int] | PartBounds:
@@ -62,10 +62,10 @@ def parts_of(source: ContentSource) -> Sequence[int] | PartBounds:
 
 @runtime_checkable
 class AcknowledgedSource(ContentSource, Protocol):
-    """Content that its producer keeps in memory until the store has accepted it."""
+    """Represents content that its producer keeps in memory until the store has accepted it."""
 
     def acknowledge(self, length_bytes: int) -> None:
-        """Record that the store accepted `length_bytes` more; any thread may call it."""
+        """Record that the store accepted `length_bytes` more. Any thread may call this method."""
 
 
 def acknowledge(source: ContentSource, length_bytes: int) -> None:
@@ -80,9 +80,10 @@ Interrupt = Callable[[BaseException], None]
 
 @runtime_checkable
 class PushedSource(ContentSource, Protocol):
-    """Content that a writer pushes while a store reads it: a reader may wait long for more.
+    """Represents content that a writer pushes while a store reads it.
 
-    If a part fails meanwhile, the store interrupts the content, so that its writer gets the error.
+    The reader may wait a long time for more content. If a part fails in the meantime, the store
+    interrupts the content, so that the writer gets the error.
     """
 
     @property
@@ -97,14 +98,14 @@ def interrupt_of(source: ContentSource) -> Interrupt | None:
 
 @dataclass(slots=True, kw_only=True)
 class ContentReuse:
-    """The objects whose unfinished creations may have sent the beginning of a content. Thread-safe.
+    """Names objects whose unfinished creations may have sent the beginning of the content.
 
-    A store that keeps the bytes of such a creation may use them again if the content has the same
-    bytes, and then calls `reused` with their length. The store calls `unused` with each of `names`
-    that it needs no longer. It may create objects of these names, for which the caller is
-    responsible, or end their creations; their own creators are fenced. If the creation of this
-    content fails, the store keeps the sent bytes for a later creation, until the caller discards
-    them.
+    Thread-safe. A store that keeps the bytes of such a creation may use them again if the content
+    begins with the same bytes. It then calls `reused` with their length. The store calls `unused`
+    with each of `names` that it no longer needs. It may end the creations of these objects or
+    complete the objects, for which the caller is then responsible; the original creators are
+    fenced. If the creation of this content fails, the store keeps the sent bytes for a later
+    creation, until the caller discards them.
     """
 
     names: tuple[str, ...]
@@ -113,18 +114,18 @@ class ContentReuse:
     end_position: int | None = field(default=None, init=False)
 
     def end_at(self, position: int) -> None:
-        """Use nothing again from this position of the content on. Later calls change nothing."""
+        """Forbid reuse at and after this position of the content. Later calls change nothing."""
         if self.end_position is None:
             self.end_position = position
 
     def allows(self, end_position: int) -> bool:
-        """Return whether the content before this position may be used again."""
+        """Return whether bytes of the content below this position may be used again."""
         return self.end_position is None or end_position <= self.end_position
 
 
 @runtime_checkable
 class ReusingSource(ContentSource, Protocol):
-    """Content that may have been sent before, in an unfinished creation of another object."""
+    """Represents content that an unfinished creation of another object may have sent before."""
 
     @property
     def reuse(self) -> ContentReuse | None:
@@ -138,7 +139,7 @@ def reuse_of(source: ContentSource) -> ContentReuse | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedSource(ABC):
-    """A PartedSource with the bytes and the parts of another source, and its own `chunks`."""
+    """Represents another source with the same bytes and parts; subclasses define `chunks`."""
 
     source: ContentSource
 
@@ -164,12 +165,12 @@ class WrappedSource(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:
-        """Yield the source's chunks, one pass."""
+        """Yield the source's chunks in one pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesSource:
-    """Content in memory: a SizedSource with one chunk."""
+    """Represents content in memory as a SizedSource with at most one chunk."""
 
     content: bytes
 
@@ -184,7 +185,7 @@ class BytesSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """One entry of a transaction index (Kafka's AbortedTxn): offsets as Kafka stores them."""
+    """Represents an entry of a transaction index (Kafka's AbortedTxn)."""
 
     producer_id: int
     first_offset: int
@@ -194,11 +195,12 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentCompanions:
-    """The data stored in addition to a segment's bytes. None: the broker has no such file.
+    """Represents the data that is stored with a segment's log.
 
-    `lineage` is the log's whole lineage, not only the segment's part. `aborted_transactions` are
-    all that overlap the segment, up to the last stable offset at copy time. They include those with
-    a marker in a later segment, so that a reader needs no other source.
+    A field is None if the broker has no such file. `lineage` is the log's whole lineage, not only
+    the segment's part. `aborted_transactions` contains all aborted transactions that overlap the
+    segment, up to the last stable offset at copy time. Some of their markers may be in later
+    segments, so a reader needs no other source.
     """
 
     offset_index: bytes
@@ -210,15 +212,16 @@ class SegmentCompanions:
 
 
 BatchExtents = Callable[[], Iterator[tuple[int, int]]]
-"""Yields (base offset, size in bytes) of each batch of a log in order."""
+"""Yields the (base offset, size in bytes) of each batch of a log, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegmentData:
-    """The data to copy for one rolled segment (KIP-405).
+    """Represents the data to copy for one rolled segment (KIP-405).
 
-    `batches` reads the headers of `log`. It can run repeatedly, and costs less than a pass over the
-    content; None if no such way exists. Raises the errors of `log`.
+    `batches` reads the batch headers in `log`, for less than the cost of a pass over the content.
+    It can run repeatedly, and raises the errors of `log`. It is None if the headers cannot be read
+    separately.
     """
 
     offsets: OffsetRange

@@ -1,14 +1,14 @@
-"""One line of a process's log: constant text, then fields as key=value.
+"""Renders one line of a process's log: constant text, then fields as key=value.
 
     _log.info(LogLine("copied segment", topic_partition=tip, size_bytes=size))
     copied segment topic_partition=orders-0 size_bytes=1048576
 
-A value that is not plain text is quoted as in JSON, and its control characters are escaped. A value
-may come from a client, and must not control the terminal of a person who reads the log.
+A value that is not plain text is quoted as in JSON, and its control characters are escaped: it may
+come from a client, and must not control the terminal of a person who reads the log.
 
-The line renders itself, so no field is lost in a process whose formatters are not `rlm`'s: a Spark
-driver, an executor, a notebook. Source: "Using custom message objects" of Python's logging
-documentation.
+The line renders itself, so no field is lost in a process whose formatters are not `rlm`'s, such as
+a Spark driver, an executor or a notebook. Source: "Using custom message objects" in Python's
+logging documentation.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _CONTROL = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # json.dumps escapes those be
 
 
 class LogLine:
-    """The line of one logging call: `message` is constant, `fields` identify the objects.
+    """Represents the line of one logging call.
 
-    The text is rendered only if a handler prints the record. Immutable; thread-safe if the values
-    are. Never put a secret in the message or a field.
+    **Security:** logs show the message and all fields, so never put a secret in them. `message` is
+    constant, and `fields` identify the objects. A handler renders the text when it prints the
+    record. Immutable; thread-safe if the values are.
     """
 
     __slots__ = ("fields", "message")

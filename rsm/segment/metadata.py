@@ -1,7 +1,8 @@
-"""The metadata of one stored log segment: KIP-405's RemoteLogSegmentMetadata, and its states.
+"""Represents the metadata of a stored log segment (KIP-405's RemoteLogSegmentMetadata).
 
-A log may be divided into several objects, its chunks (PDP-34). Their keys are one prefix and the
-chunk's number, in five digits: `….log.00000`, `….log.00001`, …. Metadata lists them first.
+A log may be divided into several objects, its chunks (PDP-34). A chunk's key is a common prefix and
+the chunk's number, in five digits: `….log.00000`, `….log.00001`, …. The metadata lists the chunks
+before all other objects.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class SegmentState(Enum):
-    """KIP-405's RemoteLogSegmentState; the values give the order of a segment's life."""
+    """Represents KIP-405's RemoteLogSegmentState; a segment's states have ascending values."""
 
     COPY_SEGMENT_STARTED = 1
     COPY_SEGMENT_FINISHED = 2
@@ -31,24 +32,24 @@ class SegmentState(Enum):
 
 
 CHUNKS_MAX_COUNT = 10_000
-"""The greatest number of chunks of one segment."""
+"""The maximum number of chunks of a segment."""
 
 _FIRST_NUMBER = "00000"
 
 
 def chunk_key(prefix: str, number: int) -> str:
-    """Return the key of a chunk, for the chunks' common prefix."""
+    """Return the key of a chunk from the chunks' common prefix and the chunk's number."""
     return f"{prefix}{number:05d}"
 
 
 def chunk_prefix(first_key: str) -> str | None:
-    """Return the common prefix of chunks from the first chunk's key; None for any other key."""
+    """Return the chunks' common prefix from the first chunk's key; None for any other key."""
     prefix = first_key.removesuffix(_FIRST_NUMBER)
     return prefix if prefix != first_key and prefix.endswith(".") else None
 
 
 def leading_chunks(keys: Sequence[str]) -> int:
-    """Return how many keys at the beginning are those of chunks."""
+    """Return how many keys at the beginning belong to chunks."""
     prefix = chunk_prefix(keys[0]) if keys else None
     if prefix is None:
         return 0
@@ -57,13 +58,13 @@ def leading_chunks(keys: Sequence[str]) -> int:
 
 
 def unwritten_chunks(planned: Sequence[str], written: Collection[str]) -> frozenset[str]:
-    """Return the last planned chunks that were not written, but never the first chunk."""
+    """Return the planned chunks after the last written one; never the first chunk."""
     chunks = planned[1 : leading_chunks(planned)]
     return frozenset(takewhile(lambda key: key not in written, reversed(chunks)))
 
 
 def short_keys(keys: Sequence[str]) -> tuple[str, ...]:
-    """Return keys for people, with several chunks as one entry: `….log.{00000..00012}`."""
+    """Return keys for a person to read. Several chunks become one: `….log.{00000..00012}`."""
     count = leading_chunks(keys)
     if count <= 1:
         return tuple(keys)
@@ -73,7 +74,7 @@ def short_keys(keys: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
-    """One object of a segment. Length and checksum are None until it has been written."""
+    """Represents one object of a segment. Length and checksum may be None until it is written."""
 
     key: str
     length_bytes: int | None = None
@@ -82,14 +83,14 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkBounds:
-    """The number of a log's chunks, and the end position of each chunk written so far."""
+    """Represents the number of a log's chunks, and the end positions of those with a length."""
 
     count: int
     ends: tuple[int, ...]
 
 
 def chunk_bounds(objects: Sequence[StoredObject]) -> ChunkBounds:
-    """Find the chunks of a segment by its objects."""
+    """Return the bounds of a segment's chunks, which are its first objects."""
     count = leading_chunks([each.key for each in objects])
     lengths = takewhile(lambda n: n is not None, (each.length_bytes for each in objects[:count]))
     return ChunkBounds(count=count, ends=tuple(accumulate(length or 0 for length in lengths)))
@@ -97,7 +98,7 @@ def chunk_bounds(objects: Sequence[StoredObject]) -> ChunkBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The process that made a decision; `incarnation` names one run of it."""
+    """Identifies the process that made a decision; `incarnation` names one run of the process."""
 
     broker_id: int
     leader_epoch: int
@@ -105,7 +106,7 @@ class Writer:
 
 
 class _Derived:
-    """The cache of the values that metadata derives from its fields at the first access."""
+    """Caches the values that metadata derives from its fields at the first access."""
 
     __slots__ = ("_chunks",)
 
@@ -114,17 +115,19 @@ class _Derived:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoteLogSegmentMetadata(_Derived):
-    """The metadata of one log segment; each record of the segment contains all of it. Immutable.
+    """Represents all metadata of one log segment; each record of the segment has it. Immutable.
 
-    `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the lineage
-    within them. They begin above the base offset if the log start was inside the segment; the
-    offsets below are not readable. `objects` are named before the first byte is written, and
-    `layout` names their layout. A finished segment has only the chunks that were written; an
-    unfinished one has all that may be written. `custom_metadata` are the storage manager's own
-    bytes (KIP-917). `unknown_fields` are a newer version's protobuf fields; `in_state` keeps them.
-    `is_open`: the copy started before the segment's end was known. Then `offsets` contain only the
-    base offset, and the size is 0; the finished state has the true values. Metadata with equal
-    fields is equal, also if it is of a subclass.
+    `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` is the lineage
+    within `offsets`. It begins above the base offset if the log start was inside the segment; the
+    offsets below its first entry are not readable. `objects` are named before the first byte is
+    written, and `layout` names their layout. A finished segment names only the chunks that were
+    written; an unfinished one names all that may be written. `custom_metadata` contains the storage
+    manager's own bytes (KIP-917). `unknown_fields` contains the protobuf fields of a newer version;
+    `in_state` keeps them.
+
+    If `is_open` is true, the copy started before the segment's end was known. Then `offsets`
+    contains only the base offset, and the size is 0; the finished state has the actual values.
+    Metadata with equal fields is equal, even if one is an instance of a subclass.
     """
 
     segment_id: RemoteLogSegmentId
@@ -152,17 +155,17 @@ class RemoteLogSegmentMetadata(_Derived):
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
-            raise ValueError(f"a segment without offsets: {self.offsets}")
+            raise ValueError(f"the segment is invalid: it has no offsets ({self.offsets})")
         if not self.segment_leader_epochs:
-            raise ValueError("a segment without leader epochs")
+            raise ValueError("the segment is invalid: it has no leader epochs")
         if self.segment_leader_epochs.entries[0].start_offset < self.offsets.start_offset:
-            raise ValueError("leader epochs begin below the segment's base offset")
+            raise ValueError("the leader epochs begin below the segment's base offset")
         if self.segment_leader_epochs.entries[-1].start_offset >= self.offsets.end_offset:
-            raise ValueError("leader epochs reach beyond the segment's end")
+            raise ValueError("the last leader epoch begins at or above the segment's end")
         if self.segment_size_bytes < 0:
-            raise ValueError(f"negative size {self.segment_size_bytes}")
+            raise ValueError(f"the segment's size is negative: {self.segment_size_bytes}")
         if self.is_open and not may_be_open(self.state, len(self.offsets), self.segment_size_bytes):
-            raise ValueError("an open segment is finished, or has an end or a size")
+            raise ValueError("the open segment is invalid: it is finished, or has an end or a size")
 
     @property
     def topic_id_partition(self) -> TopicIdPartition:
@@ -170,7 +173,7 @@ class RemoteLogSegmentMetadata(_Derived):
 
     @property
     def object_keys(self) -> tuple[str, ...]:
-        """The keys of all objects that the record names, in the order of writing."""
+        """The keys of all objects that the metadata names, in the order of writing."""
         return tuple(stored.key for stored in self.objects)
 
     @property
@@ -190,7 +193,7 @@ class RemoteLogSegmentMetadata(_Derived):
         event_timestamp_ms: int,
         writer: Writer | None = None,
     ) -> RemoteLogSegmentMetadata:
-        """Return the same segment in another state; without `writer`, with the same writer."""
+        """Return the same segment in another state, by default with the same writer."""
         return replace(
             self,
             state=state,
@@ -200,7 +203,7 @@ class RemoteLogSegmentMetadata(_Derived):
 
 
 def may_be_open(state: SegmentState, offset_count: int, size_bytes: int) -> bool:
-    """Return whether the metadata of a segment without a known end may have these values."""
+    """Return whether these values are valid for a segment whose end is not known."""
     is_finished = state is SegmentState.COPY_SEGMENT_FINISHED
     return not is_finished and offset_count == 1 and size_bytes == 0
 

@@ -1,6 +1,6 @@
 """Converts segment metadata to and from protobuf (rsm/segment/proto/segment.proto). Pure.
 
-A missing or inconsistent field raises CorruptError, an enum value of a newer version
+A missing or inconsistent field raises CorruptError. An enum value of a newer version raises
 UnsupportedError.
 """
 
@@ -29,7 +29,7 @@ _STATES = {state.value: state for state in SegmentState}
 def id_from_bytes(raw: bytes) -> UUID:
     """Decode a 16-byte id. Raises CorruptError for any other length."""
     if len(raw) != 16:
-        raise CorruptError("an id does not have 16 bytes", length_bytes=len(raw))
+        raise CorruptError("the id is invalid: expected 16 bytes", length_bytes=len(raw))
     return UUID(bytes=raw)
 
 
@@ -58,7 +58,7 @@ def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
         )
     except ValueError as error:
         raise CorruptError(
-            "the message has no valid topic-id-partition", topic=message.topic
+            "the topic-id-partition is invalid", topic=message.topic, reason=str(error)
         ) from error
 
 
@@ -98,7 +98,7 @@ def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
             )
         )
     except ValueError as error:
-        raise CorruptError("the leader epochs are not a lineage", entries=len(messages)) from error
+        raise CorruptError("the leader epochs are invalid", reason=str(error)) from error
 
 
 def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentMetadata:
@@ -127,16 +127,14 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
 def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
     """Decode a segment's metadata.
 
-    Raises CorruptError, or UnsupportedError for an unknown state.
+    Raises CorruptError. Raises UnsupportedError for an unknown state.
     """
     try:
         return RemoteLogSegmentMetadata(
             **{name: read(message) for name, read in _METADATA_FIELDS.items()}
         )
     except ValueError as error:
-        raise CorruptError(
-            "the message has no valid segment metadata", reason=str(error)
-        ) from error
+        raise CorruptError("the segment metadata is invalid", reason=str(error)) from error
 
 
 def metadata_on_demand(
@@ -144,9 +142,9 @@ def metadata_on_demand(
 ) -> RemoteLogSegmentMetadata:
     """Return metadata that decodes each field of a validated message at the first access.
 
-    Call it to read few fields of many segments. There are no checks: the caller has validated
-    the message. An access raises the errors of the field's decoder. `known` is the partition if the
-    caller found it by id and number already; only its name is compared.
+    Use it to read a few fields of many segments. It does not check the message again. An access
+    raises the errors of the field's decoder. `known` is the partition if the caller has already
+    looked it up by id and number; only its name is compared with the message.
     """
     made = object.__new__(_MetadataOnDemand)
     made.__dict__["message"] = message
@@ -155,10 +153,9 @@ def metadata_on_demand(
 
 
 class _MetadataOnDemand(RemoteLogSegmentMetadata):
-    """Metadata with an _OnDemandField for each of its fields; equal to the decoded metadata.
+    """Represents metadata whose fields are decoded on demand; equals the decoded metadata.
 
-    Several threads may read the same field at once. A copy with changed fields is decoded
-    completely at once.
+    Several threads may read the same field at once. A copy with changes decodes all fields.
     """
 
     message: pb.RemoteLogSegmentMetadata
@@ -170,7 +167,7 @@ class _MetadataOnDemand(RemoteLogSegmentMetadata):
 
 
 class _OnDemandField:
-    """Decodes a field at the first access; then the instance has the value instead."""
+    """Decodes a field at the first access, and stores the value in the instance."""
 
     def __init__(self, name: str, read: Callable[[pb.RemoteLogSegmentMetadata], object]) -> None:
         self._name = name
@@ -216,7 +213,7 @@ _METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
     "is_open": attrgetter("is_open"),
     "unknown_fields": unknown_fields,
 }
-"""The decoder of each metadata field. Raises UnsupportedError, CorruptError, ValueError."""
+"""Maps each field to its decoder, which raises UnsupportedError, CorruptError or ValueError."""
 
 for _name, _read in _METADATA_FIELDS.items():
     setattr(_MetadataOnDemand, _name, _OnDemandField(_name, _read))

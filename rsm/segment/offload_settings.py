@@ -1,4 +1,4 @@
-"""How a partition is offloaded: its mode, and the size and age of offload segments (PIP-76)."""
+"""Represents a partition's offload mode, and the limits of its offload segments (PIP-76)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 OFFLOAD_SEGMENT_LEAST_BYTES = 1 << 10
-# A segment's indexes have positions in 31 bits, and the last part may exceed the limit.
+# Index positions have 31 bits, and a segment may exceed its limit by the last appended bytes.
 OFFLOAD_SEGMENT_GREATEST_BYTES = 1_792 << 20
 OFFLOAD_SEGMENT_SHORTEST_MS = 1_000
 OFFLOAD_SEGMENT_LONGEST_MS = 7 * 86_400_000
 
 
 class OffloadMode(Enum):
-    """What the manager offloads."""
+    """Represents what the manager offloads without a request."""
 
     SEGMENT = 1  # log segments that the broker rolled (PIP-17)
     STREAM = 2  # the log as it grows, as offload segments (PIP-76)
@@ -21,7 +21,7 @@ class OffloadMode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadSettings:
-    """How a partition is offloaded.
+    """Represents how a partition is offloaded.
 
     With STREAM, an offload segment ends at `segment_max_bytes` of data, or `segment_rollover_ms`
     after it was assigned, whichever comes first (PIP-76).
@@ -32,7 +32,7 @@ class OffloadSettings:
     segment_rollover_ms: int = 600_000
 
     def lowered_to(self, other: OffloadSettings) -> OffloadSettings:
-        """Return these settings with the smaller one of each limit."""
+        """Return these settings, with each limit lowered to that of `other` if it is smaller."""
         return replace(
             self,
             segment_max_bytes=min(self.segment_max_bytes, other.segment_max_bytes),

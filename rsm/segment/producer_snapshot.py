@@ -1,8 +1,8 @@
-"""Checks whether a `.snapshot` file of producers is complete.
+"""Checks whether a producer snapshot (a `.snapshot` file) is complete.
 
 Knows only the envelope: version i16 = 1, crc u32 (CRC-32C of all bytes after it), then the entries.
-The file is stored and returned unchanged. The broker writes it in place after it rolled the
-segment, so a reader may see half of it.
+The file is stored and returned unchanged. The broker writes the file in place after it has rolled
+the segment, so a reader may see an incomplete file.
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager.
 """
 

@@ -1,4 +1,4 @@
-"""Half-open ranges of offsets and of bytes, and conversions from and to inclusive forms."""
+"""Represents half-open ranges of offsets and of bytes; converts from and to inclusive forms."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OffsetRange:
-    """Log offsets [start_offset, end_offset): the end is the first offset after the range."""
+    """Represents the offsets [start_offset, end_offset): the end is the first one after them."""
 
     start_offset: int
     end_offset: int
 
     def __post_init__(self) -> None:
         if not 0 <= self.start_offset <= self.end_offset:
-            raise ValueError(f"not a range of offsets: [{self.start_offset}, {self.end_offset})")
+            raise ValueError(f"the offset range is invalid: {self}, expected 0 <= start <= end")
 
     @classmethod
     def from_inclusive(cls, first_offset: int, last_offset: int) -> OffsetRange:
@@ -37,7 +37,7 @@ class OffsetRange:
         return self.start_offset < other.end_offset and other.start_offset < self.end_offset
 
     def intersection(self, other: OffsetRange) -> OffsetRange:
-        """Return the common part with a range that overlaps this one."""
+        """Return the part that this range shares with an overlapping range."""
         return OffsetRange(
             start_offset=max(self.start_offset, other.start_offset),
             end_offset=min(self.end_offset, other.end_offset),
@@ -48,7 +48,7 @@ class OffsetRange:
 
 
 def missing(covered: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
-    """Return the parts of `within` that are outside of all `covered` ranges, which ascend."""
+    """Return the parts of `within` outside of the `covered` ranges, which must ascend."""
     found = []
     position = within.start_offset
     for offsets in covered:
@@ -63,20 +63,21 @@ def missing(covered: Iterable[OffsetRange], within: OffsetRange) -> tuple[Offset
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ByteRange:
-    """Positions [start_position, end_position) of an object or a file."""
+    """Represents the positions [start_position, end_position) of an object or a file."""
 
     start_position: int
     end_position: int
 
     def __post_init__(self) -> None:
         if not 0 <= self.start_position <= self.end_position:
-            raise ValueError(f"not a range of bytes: [{self.start_position}, {self.end_position})")
+            found = f"[{self.start_position}, {self.end_position})"
+            raise ValueError(f"the byte range is invalid: {found}, expected 0 <= start <= end")
 
     def __len__(self) -> int:
         return self.end_position - self.start_position
 
     def to_http(self) -> str:
-        """Return HTTP's inclusive Range header value. Raises ValueError for an empty range."""
+        """Return the value of HTTP's Range header. Raises ValueError for an empty range."""
         if not len(self):
-            raise ValueError("an empty range has no HTTP form")
+            raise ValueError("cannot convert the range to HTTP: it is empty")
         return f"bytes={self.start_position}-{self.end_position - 1}"

@@ -1,4 +1,4 @@
-"""Attributes of chunks as text: a JSON object of strings, plain or in base64. Pure."""
+"""Encodes and decodes attributes of chunks: a JSON object of strings, plain or in base64. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def attributes_to_json(attributes: Mapping[str, str]) -> bytes:
 
 
 def attributes_from_json(content: bytes, **context: object) -> dict[str, str]:
-    """Decode `attributes_to_json`. Raises CorruptError with `context`."""
+    """Decode the result of `attributes_to_json`. Raises CorruptError with `context`."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise CorruptError("attributes are not JSON", **context) from error
+        raise CorruptError("the attributes are invalid: expected JSON", **context) from error
     return _strings(found, context)
 
 
@@ -29,15 +29,19 @@ def attributes_to_base64(attributes: Mapping[str, str]) -> str:
 
 
 def attributes_from_base64(text: str, **context: object) -> dict[str, str]:
-    """Decode `attributes_to_base64`. Raises CorruptError with `context`."""
+    """Decode the result of `attributes_to_base64`. Raises CorruptError with `context`."""
     try:
         found = json.loads(base64.b64decode(text, validate=True))
     except (ValueError, RecursionError) as error:
-        raise CorruptError("attributes are not JSON in base64", **context) from error
+        raise CorruptError(
+            "the attributes are invalid: expected JSON in base64", **context
+        ) from error
     return _strings(found, context)
 
 
 def _strings(found: object, context: Mapping[str, object]) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise CorruptError("attributes are not an object of strings", **context)
+        raise CorruptError(
+            "the attributes are invalid: expected a JSON object of strings", **context
+        )
     return found

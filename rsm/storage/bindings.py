@@ -1,4 +1,4 @@
-"""The configurable stores, and how to open them. Only the chosen binding loads its SDK."""
+"""Opens the store that a configuration names. Imports only the SDK of that store's binding."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def open_storage(
 ) -> ChunkStorage:
     """Open the store that a configuration names; a directory store never calls `observe`.
 
-    Raises InvalidConfigError for settings that the binding can refuse at once (a missing root, an
-    SDK that is not installed). Also raises RetriableError.
+    Raises InvalidConfigError for settings that the binding can refuse at once: for example, the
+    root is missing, or the SDK is not installed.
     """
     match settings:
         case FilesystemSettings():
@@ -74,6 +74,6 @@ def _open_s3(settings: S3Settings, observe: RequestObserver) -> ChunkStorage:
 
 def _not_installed(extra: str) -> InvalidConfigError:
     return InvalidConfigError(
-        "this store's client is not installed",
+        "cannot open the store: its client is not installed",
         advice=f"Install it with `pip install 'kafka-rlm[{extra}]'`",
     )

@@ -1,8 +1,8 @@
-"""Continues a read after a response broke off, without requesting the received bytes again.
+"""Continues a read whose response broke off, without requesting the received bytes again.
 
-A store's client repeats requests without a response, but usually not after a response broke off.
-This module limits the number of requests, and sets one deadline for all bytes. It does not know the
-store's API.
+A store's client repeats a request that gets no response, but usually not one whose response broke
+off. This module limits the number of requests, and sets one deadline for all bytes. It does not
+know the store's API.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from rsm.segment.ranges import ByteRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeBody:
-    """A response whose body has not been read; at the chunk's end it is shorter than requested.
+    """Represents a response with an unread body, which is shorter at the chunk's end.
 
     `length_bytes` is None if the store does not send a length; `pieces` must then raise
-    RetriableError on an early end. `version` is the store's id of exactly this content, or None.
+    RetriableError on an early end. `version` is the store's id of exactly this content; None if it
+    has no such id.
     """
 
     pieces: Iterator[bytes]
@@ -30,7 +31,7 @@ class RangeBody:
 
 
 OpenRange = Callable[[ByteRange, str | None], AbstractContextManager[RangeBody]]
-"""Requests a range, optionally of one version only.
+"""Requests a range of a chunk, only of the given version unless that is None.
 
 Raises the errors of ChunkStorage.read_range, and RetriableError if the chunk was replaced.
 """
@@ -38,7 +39,7 @@ Raises the errors of ChunkStorage.read_range, and RetriableError if the chunk wa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLimits:
-    """The maximum number of requests for a range, and the time limit for its bytes."""
+    """Represents the maximum number of requests for a range, and the time limit for its bytes."""
 
     max_openings: int
     timeout_ms: int
@@ -47,8 +48,8 @@ class ReadLimits:
 def read_on(open_range: OpenRange, positions: ByteRange, limits: ReadLimits) -> bytes:
     """Read the bytes at `positions`, fewer only at the chunk's end.
 
-    Raises the errors of `open_range`, RetriableError above a limit, CorruptError if the store
-    sends too many bytes. Memory: twice the range.
+    Raises the errors of `open_range`, RetriableError if a limit is reached, and CorruptError if the
+    store sends too many bytes. Memory: twice the range.
     """
     reading = _Reading(positions, limits)
     while not reading.is_complete:
@@ -58,7 +59,7 @@ def read_on(open_range: OpenRange, positions: ByteRange, limits: ReadLimits) -> 
 
 
 class _Reading:
-    """The state of one range's read."""
+    """Represents the state of the read of one range."""
 
     def __init__(self, positions: ByteRange, limits: ReadLimits) -> None:
         self.left = positions
@@ -84,7 +85,9 @@ class _Reading:
             self.is_complete = body.length_bytes is None
         self.is_complete = self.is_complete or not len(self.left)
         if not self.is_complete and (not self._openings_left or self._is_late()):
-            raise RetriableError("the store's response ended too early", missing=self.left)
+            raise RetriableError(
+                "cannot read the chunk: the store's response ended early", missing=self.left
+            )
 
     def content(self) -> bytes:
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
@@ -95,7 +98,9 @@ class _Reading:
         self._pieces.append(piece)
         self._move(self.left.start_position + len(piece), self.left.end_position)
         if len(self.left) and self._is_late():
-            raise RetriableError("the store answers too slowly", missing=self.left)
+            raise RetriableError(
+                "cannot read the chunk: the store responds too slowly", missing=self.left
+            )
 
     def _move(self, start_position: int, end_position: int) -> None:
         self.left = ByteRange(start_position=start_position, end_position=end_position)

@@ -1,4 +1,4 @@
-"""Append, truncate and concat: the common parts of stores that support them. Pure."""
+"""Implements the common parts of `append`, `truncate` and `concat`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rsm.storage.chunk_storage import ChunkStorage
 _COPY_BYTES = 1 << 20
 
 LengthOf = Callable[[str], int]
-"""The length of a chunk in bytes. Raises NotFoundError."""
+"""Returns the length of a chunk in bytes. Raises NotFoundError."""
 
 
 def require_at_end(name: str, *, offset_bytes: int, length_bytes: int) -> None:
     """Check that an append begins at the chunk's end. Raises CorruptError."""
     if offset_bytes != length_bytes:
         raise CorruptError(
-            "an append is not at the chunk's end",
+            "cannot append: the offset is not the chunk's end",
             name=name,
             offset_bytes=offset_bytes,
             length_bytes=length_bytes,
@@ -29,7 +29,7 @@ def require_as_long(name: str, *, wanted_bytes: int, length_bytes: int) -> None:
     """Check that a chunk is long enough for a truncation. Raises CorruptError."""
     if length_bytes < wanted_bytes:
         raise CorruptError(
-            "the chunk is shorter than the length to truncate it to",
+            "cannot truncate the chunk: it is shorter than the new length",
             name=name,
             length_bytes=length_bytes,
             wanted_bytes=wanted_bytes,
@@ -37,12 +37,12 @@ def require_as_long(name: str, *, wanted_bytes: int, length_bytes: int) -> None:
 
 
 def require_distinct(target: str, sources: Sequence[str]) -> None:
-    """Check that no chunk is joined to itself or twice. Raises InvalidConfigError.
+    """Check that no chunk is named twice. Raises InvalidConfigError.
 
-    A source is removed after it was joined, so it cannot be read again.
+    A join removes its sources, so it cannot read a source again.
     """
     if target in sources or len(set(sources)) != len(sources):
-        raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        raise InvalidConfigError("cannot join the chunks: a chunk is named twice", target=target)
 
 
 def join_by_appending(
@@ -62,7 +62,7 @@ def join_by_appending(
 
 
 def delete_joined(storage: ChunkStorage, sources: Sequence[str]) -> None:
-    """Remove the joined chunks. Raises the first error of a chunk that may still exist."""
+    """Delete chunks that were joined to another. Raises the first error of a failed deletion."""
     for outcome in storage.delete_many(sources):
         if outcome.error is not None:
             raise outcome.error

@@ -1,4 +1,4 @@
-"""The text form of a CRC32C in S3 and Google Cloud Storage. Pure."""
+"""Converts a CRC32C to and from its text form in S3 and Google Cloud Storage. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def spell_crc32c(checksum: int) -> str:
 
 
 def parse_crc32c(text: str) -> int | None:
-    """Decode a checksum; None for text that is not the checksum of a whole object."""
+    """Decode a checksum. Returns None if the text is not the checksum of a whole object."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except ValueError:

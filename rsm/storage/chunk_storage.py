@@ -1,9 +1,9 @@
-"""ChunkStorage: the operations that each store supports, and the optional ones (PDP-34).
+"""Defines ChunkStorage: the operations that each store supports, and the optional ones (PDP-34).
 
-A chunk is a named object. Names are relative: components joined by "/", no empty, "." or ".."
-components, no control characters. A binding refuses other names with InvalidConfigError. Each
-binding guarantees that the effect of a finished call is durable and visible to all later calls.
-Errors are those of rsm.segment.errors, chained to the store's own.
+A chunk is a named object. Names are relative: components joined by "/", without control characters
+or surrogates; no component is empty, "." or "..". A binding refuses other names with
+InvalidConfigError. Each binding guarantees that the effect of a finished call is durable and
+visible to all later calls. Errors are those of rsm.segment.errors, chained to the store's own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rsm.segment.ranges import ByteRange
 from rsm.storage.lifecycle_rules import LifecycleRule
 
 RequestObserver = Callable[[str], None]
-"""Called before each HTTP request of a binding is sent, also if a client repeats it. Thread-safe.
+"""Observes each HTTP request before a binding sends it, also each repetition. Thread-safe.
 
-Receives S3's operation, such as `put_object`; for other stores, the HTTP method.
+Gets S3's operation, such as `put_object`; for other stores, the HTTP method.
 """
 
 
@@ -31,7 +31,7 @@ def ignore_request(_operation: str) -> None:
 
 
 class Concat(Enum):
-    """How a store joins chunks; the value is shown to users."""
+    """Represents how a store joins chunks; users see the value."""
 
     NONE = "none"
     BY_COPY = "by copy"  # the client reads each source and appends it
@@ -40,13 +40,13 @@ class Concat(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The optional features of a store; a method without its feature raises UnsupportedError.
+    """Represents the optional features of a store. An unsupported method raises UnsupportedError.
 
     With `has_inline_attributes` the creation request carries the attributes; otherwise they need a
-    file or a request of their own. With `has_confirmed_creation` a creation ends only after the
-    store confirmed the content's CRC32C or length, so that no further check is needed. With
-    `has_reusable_uploads` the store keeps what unfinished creations sent, and others can use it
-    (ContentReuse).
+    separate file or request. With `has_confirmed_creation` a creation ends only after the store
+    confirmed the content's CRC32C or length, so that no further check is needed. With
+    `has_reusable_uploads` the store keeps the bytes of unfinished creations, and later creations
+    can reuse them (ContentReuse).
     """
 
     can_append: bool
@@ -61,7 +61,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkInfo:
-    """The store's metadata of one chunk; `crc32c` is None if it keeps no checksum."""
+    """Represents the store's metadata of one chunk; `crc32c` is None if the store keeps none."""
 
     name: str
     length_bytes: int
@@ -72,14 +72,14 @@ class ChunkInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOutcome:
-    """The result for one name of `delete_many`; `error` is None if the chunk is absent now."""
+    """Represents `delete_many`'s result for one name; `error` is None if the chunk is absent."""
 
     name: str
     error: TieredStorageError | None = None
 
 
 class ChunkStorage(ABC):
-    """One store. All methods are thread-safe; the binding's settings limit their time."""
+    """Represents a store. All methods are thread-safe; the binding's settings limit their time."""
 
     @property
     @abstractmethod
@@ -94,16 +94,16 @@ class ChunkStorage(ABC):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        """Create a chunk with all of `source`: it is either complete or absent.
+        """Create a chunk with the content of `source`; return the content's CRC32C.
 
-        A source may announce no length (None); then its end decides. A known length needs fewer
-        requests in some stores. An AcknowledgedSource learns which bytes the store accepted: all of
-        them before the return. A ReusingSource names unfinished creations whose bytes may be used
-        again; only stores with `has_reusable_uploads` do so. Returns the CRC32C of the content. Not
+        The chunk is either complete or absent. If the announced length is None, the content ends
+        when the source does; some stores then need more requests. An AcknowledgedSource gets the
+        number of bytes that the store accepted: all of them before the return. A ReusingSource
+        names unfinished creations; only stores with `has_reusable_uploads` reuse their bytes. Not
         idempotent. Raises AlreadyExistsError (nothing changed), CorruptError if the length of
-        `source` differs from its announcement, RetriableError if reuse fails after all, and the
-        errors of `source`; none of these leaves a new chunk. Also raises CorruptError if the store
-        reports other bytes than were sent; the chunk may then exist.
+        `source` differs from the announced length, RetriableError if the reuse fails, and the
+        errors of `source`; none of these leaves a new chunk of this name. Also raises CorruptError
+        if the stored bytes differ from the sent bytes; the chunk may then exist.
         """
 
     @abstractmethod
@@ -128,8 +128,8 @@ class ChunkStorage(ABC):
     def concat(self, target: str, sources: Sequence[str]) -> None:
         """Append `sources` in order to `target` and remove them.
 
-        Raises NotFoundError, UnsupportedError, InvalidConfigError if a chunk is named twice. After
-        a failure some sources may already be joined.
+        Raises NotFoundError, UnsupportedError, or InvalidConfigError if a chunk is named twice.
+        After a failure some sources may already be joined.
         """
 
     @abstractmethod
@@ -138,7 +138,7 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def info(self, name: str) -> ChunkInfo:
-        """Return length, age, checksum and attributes of a chunk. Raises NotFoundError."""
+        """Return the length, time, checksum and attributes of a chunk. Raises NotFoundError."""
 
     @abstractmethod
     def read_range(self, name: str, positions: ByteRange) -> bytes:
@@ -173,26 +173,27 @@ class ChunkStorage(ABC):
         return DeleteOutcome(name=name)
 
     def discard_uploads(self, name: str) -> None:  # noqa: B027 - most keep none
-        """Remove what unfinished creations of a chunk left in the store. Idempotent.
+        """Remove the parts that unfinished creations of a chunk left in the store. Idempotent.
 
-        Creations in progress then fail, in all processes. A complete chunk does not change. Only
-        stores that keep the parts of a killed process override this. Raises TieredStorageError.
+        Creations of the chunk in progress then fail, in all processes. A complete chunk does not
+        change. Only stores that keep the parts of a killed process override this method. Raises
+        TieredStorageError.
         """
 
     @abstractmethod
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         """Yield chunks whose name starts with `prefix` and sorts after `after`, in UTF-8 order.
 
-        May omit attributes and checksums; `info` has them. Not a snapshot: chunks created or
-        deleted during the listing may or may not be included.
+        May omit attributes and checksums; `info` returns them. The listing is not a snapshot: it
+        may or may not include chunks that are created or deleted meanwhile.
         """
 
     def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
-        """Return the rules by which the store itself deletes or archives chunks.
+        """Return the store's own rules that delete or archive chunks.
 
-        Also empty for stores whose rules a binding cannot read: a directory, HDFS, and Azure, which
-        has them only in its management API. Raises TieredStorageError if the read fails, most
-        often because a permission is missing.
+        Returns nothing for a directory, for HDFS, and for Azure: only Azure's management API can
+        read its rules. Raises TieredStorageError if the read fails, most often because a permission
+        is missing.
         """
         return ()
 
@@ -204,7 +205,7 @@ class ChunkStorage(ABC):
         """
 
     def kept(self) -> Collection[str]:
-        """Return the names of chunks with cached content, without a request to the store."""
+        """Return the names of chunks with cached content. Sends no request to the store."""
         return ()
 
     def forget(self, name: str) -> None:  # noqa: B027 - most have no cache

@@ -6,9 +6,9 @@ from rsm.segment.errors import CorruptError
 
 
 def require_stored(name: str, what: str, *, stored: int, sent: int) -> None:
-    """Check the length or the checksum that the store reports; `what` says which.
+    """Check a length or a checksum that the store reports; `what` is its name in the error.
 
-    Raises CorruptError if it differs from the length or checksum of the bytes sent.
+    Raises CorruptError if it differs from that of the sent bytes.
     """
     if stored != sent:
         raise CorruptError(

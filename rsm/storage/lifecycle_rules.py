@@ -1,4 +1,4 @@
-"""Rules by which a store itself deletes or archives chunks: a bucket's lifecycle rules. Pure."""
+"""Represents lifecycle rules: a bucket's own rules that delete or archive objects. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleRule:
-    """One rule of a bucket: its name, its effect on objects, and the prefix of their keys."""
+    """Represents one rule: its name, its effect on objects, and the prefix of their keys."""
 
     name: str
     effect: str
@@ -18,5 +18,5 @@ class LifecycleRule:
         return self.prefix.startswith(key_prefix) or key_prefix.startswith(self.prefix)
 
     def __str__(self) -> str:
-        where = f"below {self.prefix!r}" if self.prefix else "in the whole bucket"
-        return f"rule {self.name!r} {self.effect} {where}"
+        where = f"prefix {self.prefix!r}" if self.prefix else "the whole bucket"
+        return f"rule {self.name!r} for {where}: {self.effect}"

@@ -1,9 +1,9 @@
-"""ChunkStorage in this process's memory: a store with append, truncate and concat.
+"""Implements ChunkStorage in this process's memory, with append, truncate and concat.
 
-Tests compare other bindings with it, and simulations run on it. A configuration cannot select it,
-because its chunks are lost when the process ends.
+Tests compare other bindings with this store, and simulations use it. A configuration cannot select
+it, because its chunks are lost when the process ends.
 
-Memory: the sum of the chunks' lengths, and twice the length of one during an append.
+Memory: all chunks, and during a change at most twice the new content of the changed chunk.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Chunk:
 
 
 class MemoryChunkStorage(ChunkStorage):
-    """Chunks in a dictionary. Thread-safe: one lock, which is free while a source is read."""
+    """Stores chunks in a dictionary. Thread-safe; reads sources without the lock."""
 
     def __init__(self, *, wall_ms: Callable[[], int]) -> None:
         self._wall_ms = wall_ms
@@ -64,7 +64,7 @@ class MemoryChunkStorage(ChunkStorage):
             acknowledge(source, len(view))
         if source.length_bytes not in (None, len(content)):
             raise CorruptError(
-                "a source yielded another length than it announced",
+                "the source's length differs from the announced length",
                 name=name,
                 announced_bytes=source.length_bytes,
                 yielded_bytes=len(content),

@@ -1,4 +1,4 @@
-"""The names of chunks: the common rules of all bindings. Pure."""
+"""Checks and sorts the names of chunks by the rules that all bindings share. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 
 from rsm.segment.errors import InvalidConfigError
 
-# C0 and C1 controls, and the halves of surrogate pairs, which UTF-8 cannot encode.
+# Control characters, and surrogates, because UTF-8 cannot encode them.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_name(name: str) -> None:
     """Check that `name` is a valid chunk name. Raises InvalidConfigError.
 
-    A name is relative: components joined by "/", none of them empty, "." or "..", without control
-    characters and surrogates.
+    A name is relative: components joined by "/". No component is empty, "." or "..". A name
+    contains no control characters or surrogates.
     """
     if any(segment in {"", ".", ".."} for segment in name.split("/")):
         raise InvalidConfigError(
@@ -22,7 +22,8 @@ def check_name(name: str) -> None:
         )
     if _FORBIDDEN.search(name):
         raise InvalidConfigError(
-            "the chunk name is invalid: it has control characters or surrogates", name=repr(name)
+            "the chunk name is invalid: it contains a control character or a surrogate",
+            name=repr(name),
         )
 
 

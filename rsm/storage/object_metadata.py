@@ -1,9 +1,9 @@
-"""Attributes of chunks as user metadata of objects, which HTTP carries in headers. Pure.
+"""Encodes and decodes chunk attributes as objects' user metadata, sent in HTTP headers. Pure.
 
-An attribute that fits into a header gets its own header, with its own name, so that other software
-can read it. All others are one JSON object in base64: names with capitals or other characters, and
-values that are empty, not ASCII or padded with blanks. `creation` is the id of the call that
-created the object; it is not an attribute.
+An attribute that fits into a header gets a header with its name, so that other software can read
+it. All other attributes form one JSON object in base64. An attribute does not fit if the store does
+not allow its name, or if its value is empty, not ASCII or padded with blanks. `creation` is the id
+of the call that created the object; it is not an attribute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataNames:
-    """The names that a store allows: for the creation id, the JSON object, and attributes."""
+    """Represents the metadata names for the creation id, the JSON object, and attributes."""
 
     creation: str
     others: str
@@ -31,14 +31,14 @@ HEADER_NAMES = MetadataNames(
     others="rlm-attributes",
     attribute=re.compile(r"[a-z0-9][a-z0-9.-]*"),
 )
-"""S3 and GCS accept any valid header name."""
+"""Names for S3 and GCS, which accept any valid header name."""
 
 IDENTIFIER_NAMES = MetadataNames(
     creation="rlm_creation",
     others="rlm_attributes",
     attribute=re.compile(r"[a-z_][a-z0-9_]*"),
 )
-"""Azure accepts C# identifiers."""
+"""Names for Azure, which accepts C# identifiers."""
 
 
 def encode_metadata(
@@ -71,5 +71,5 @@ def decode_attributes(
 
 
 def creation_of(metadata: Mapping[str, str], *, names: MetadataNames = HEADER_NAMES) -> str | None:
-    """Return the id of the call that created the object; None if other software created it."""
+    """Return the id of the call that created the object; None if the object has no such id."""
     return {k.lower(): v for k, v in metadata.items()}.get(names.creation)

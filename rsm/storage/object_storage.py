@@ -1,6 +1,6 @@
-"""ChunkStorage of immutable objects, for any object store.
+"""Implements the methods of ChunkStorage that are the same for all stores of immutable objects.
 
-A binding adds how to create, look up, read, list, delete and join objects.
+A binding implements the creation, look-up, read, listing, deletion and join of objects.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rsm.storage.chunk_storage import ChunkStorage
 
 
 class ObjectChunkStorage(ChunkStorage):
-    """A store without append and truncate. `unsupported` is the message of their errors."""
+    """Represents a store without append or truncate. Both raise the message `unsupported`."""
 
-    unsupported: ClassVar[str] = "objects cannot be changed in place"
+    unsupported: ClassVar[str] = "cannot change a chunk: the store's objects are immutable"
 
     def create(self, name: str) -> None:
         self.create_with_content(name, BytesSource(content=b""))
@@ -44,15 +44,15 @@ class ObjectChunkStorage(ChunkStorage):
 
     @abstractmethod
     def _check_name(self, name: str) -> None:
-        """Check that the store allows an object of that name. Raises InvalidConfigError."""
+        """Check that the store allows the name. Raises InvalidConfigError."""
 
     @abstractmethod
     def _look_up(self, name: str) -> object:
-        """Check the name and look the object up. Raises InvalidConfigError, NotFoundError."""
+        """Check the name and look up the object. Raises InvalidConfigError, NotFoundError."""
 
     @abstractmethod
     def _read(self, name: str, positions: ByteRange) -> bytes:
-        """Implement `read_range` for a checked name and a range that is not empty."""
+        """Read a range, which is not empty, of an object with a valid name."""
 
     def _refusal(self, name: str) -> UnsupportedError:
         self._check_name(name)

@@ -1,7 +1,7 @@
 """Tries and times each operation that rlm needs of a store, with the probe's own objects.
 
-The objects have a prefix that nothing else uses. The probe tries to delete them at the end, also
-after failures. An operation is not tried without the access or the object that it needs.
+The caller chooses a prefix that nothing else uses. The probe tries to delete the objects at the
+end, also after failures. It skips an operation if the access or the object for it is missing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from rsm.storage.chunk_storage import ChunkStorage, Concat
 
 _PIECE = bytes(range(256)) * 4096
 _SMALL = _PIECE[:1000]
-_LARGE_PIECES = 17  # MiB, more than a binding sends in one request by default
+_LARGE_PIECES = 17  # MiB: more than an object store's binding sends in one request by default
 
 
 class ProbeResult(Enum):
-    """The result of one operation. NOT_OFFERED: the store lacks an optional feature."""
+    """Represents a result. NOT_OFFERED: the store lacks an optional feature."""
 
     OK = "ok"
     FAILED = "failed"
@@ -39,7 +39,7 @@ class ProbeResult(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeStep:
-    """One operation and its result; `problem` is the reason of a failure."""
+    """Represents one operation and its result; `problem` is the reason for a failure."""
 
     verb: str
     result: ProbeResult
@@ -49,7 +49,7 @@ class ProbeStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bytes:
-    """Content of `count` equal pieces."""
+    """Represents content of `count` equal pieces."""
 
     piece: bytes
     count: int = 1
@@ -65,7 +65,7 @@ class _Bytes:
 def probe(
     storage: ChunkStorage, name: str, monotonic_ms: Callable[[], float]
 ) -> tuple[ProbeStep, ...]:
-    """Run the probe and return all results in order; `name` is the prefix of its objects."""
+    """Run the probe; return all results in order. `name` is the prefix of the objects."""
     return _Probe(storage, name, monotonic_ms).run()
 
 
@@ -85,7 +85,7 @@ class _Probe:
         again = partial(self._create_again, self._create_small, self._small)
         self._try("create it again: refused", again, when=small)
         large = self._try("create a large object", self._create_large, when=writes)
-        # Stores complete an upload in parts by another request, which may ignore the condition.
+        # A separate request completes a multipart upload; a store may ignore its condition.
         again = partial(self._create_again, self._create_large, self._large)
         self._try("create the large one again: refused", again, when=large)
         self._try("read its metadata", self._check_info, when=large)
@@ -152,7 +152,7 @@ class _Probe:
         _require([name for name in listed if name in wanted] == wanted, "objects are missing")
 
     def _try_optional_features(self, *, when: bool) -> None:
-        """Try the operations that not every store supports."""
+        """Try the operations that are optional for a store."""
         name = f"{self._prefix}grown"
         grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)
         self._try("append", lambda: self._storage.append(name, 0, _SMALL), when=grown)

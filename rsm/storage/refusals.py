@@ -1,4 +1,4 @@
-"""Messages for the refusals of a store, the same for all bindings. Pure."""
+"""Defines the messages for a store's refusals, which all bindings share. Pure."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Final
 CREDENTIALS: Final = "the store rejects these credentials: they are expired or unknown to it"
 PERMISSION: Final = "the store denies this: a permission is missing"
 TOO_MANY: Final = "the store asks for fewer requests"
-CHANGED: Final = "bytes changed in transit to the store"
+CHANGED: Final = "the bytes changed in transit to the store"
 NO_BUCKET: Final = "the bucket does not exist"

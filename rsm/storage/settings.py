@@ -1,6 +1,6 @@
-"""The settings of the stores and of rehearsals, as plain values.
+"""Represents the settings of the stores and of rehearsals as plain values.
 
-They have a module of their own, so that a program that only parses them imports no store.
+The module is separate, so that a program can parse the settings without importing a store.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from rsm.storage.s3.settings import S3Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesystemSettings:
-    """An existing directory, and the permissions of new files and directories in it."""
+    """Represents an existing directory and the permissions of new files and directories in it."""
 
     root: Path
     access: FileAccess = DEFAULT_ACCESS
 
 
-# The memory store is not among them, because trimmed segments must be durable.
+# Excludes the memory store, because trimmed segments must be durable.
 StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings | S3Settings
 """The identity of a store, and how to access it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultPlan:
-    """The shares, from 0 to 1, of requests that fail and of reads with a wrong bit.
+    """Represents the shares, from 0 to 1, of requests that fail and of reads with a wrong bit.
 
-    `seed` selects these requests.
+    A creation with content fails up to 1.5 times as often. `seed` selects the affected requests.
     """
 
     fail_share: float = 0.0
@@ -42,10 +42,10 @@ class FaultPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalSettings:
-    """How a store is made worse for a rehearsal; the defaults change nothing.
+    """Represents how a rehearsal changes a store; the defaults change nothing.
 
-    With `faults_while_file`, faults occur only while the file exists. Each request checks for the
-    file, so a store can be broken and repaired while programs run.
+    With `faults_while_file`, faults occur only while that file exists. Each request checks for the
+    file, so you can break and repair a store while programs run.
     """
 
     delay_ms: int = 0

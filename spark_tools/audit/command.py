@@ -65,7 +65,9 @@ REPORT = report_shape(
     counts_shape("AuditCounts", ((kind.value, text) for kind, text in FINDING_MEANINGS.items())),
     {
         "orphans": JsonField(
-            TREATED_ORPHANS, "Only with `--delete` or `--quarantine`.", is_optional=True
+            TREATED_ORPHANS,
+            "The request to `rlm-repair`. Present only with `--delete` or `--quarantine`.",
+            is_optional=True,
         )
     },
 )
@@ -78,7 +80,7 @@ def main() -> None:
 
 
 def audit(arguments: argparse.Namespace) -> int:
-    """Run the audit, print the count of each kind of finding, and return the exit code."""
+    """Run the audit, print the number of findings of each kind, and return the exit code."""
     _require_that_none_is_idle(arguments)
     _require_consent(arguments)
     options = given_options(arguments, os.environ)
@@ -113,7 +115,7 @@ def audit(arguments: argparse.Namespace) -> int:
         except IncompleteError as error:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
             return end_job(arguments, _NAME, JobOutcome.UNDECIDED, {})
-        # What may fail comes last: the counts are printed before any file is written.
+        # Print the counts first, because writing the files may fail.
         counts = _print_counts(arguments, result.settled.findings)
         if arguments.page is not None:
             Path(arguments.page).write_text(
@@ -144,7 +146,7 @@ def _print_counts(arguments: argparse.Namespace, findings: Sequence[Finding]) ->
 
 
 def loss_advice(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield one line about the first lost or damaged data and the remedy; none without a loss."""
+    """Yield one line about the first loss or damage and its remedy; nothing if there is none."""
     kinds = {kind.value for kind in DATA_LOSS}
     first = next((each for each in findings if each.kind in kinds), None)
     if first is None:
@@ -186,7 +188,7 @@ def _price(text: str) -> float:
     except ValueError:
         price = math.nan
     if not 0 <= price < math.inf:
-        raise argparse.ArgumentTypeError(f"not a price: {text!r}")
+        raise argparse.ArgumentTypeError(f"not a number of at least 0: {text!r}")
     return price
 
 
@@ -209,7 +211,7 @@ def _treat(
 ) -> dict[str, object]:
     """Write the dead letters for repair after a confirmation; return the counts.
 
-    A dry run asks nothing and writes nothing. Raises StoppedError if the user does not agree.
+    A dry run does not prompt and writes nothing. Raises StoppedError if the user declines.
     """
     treatment = OrphanTreatment(arguments.treatment)
     dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
@@ -279,7 +281,7 @@ def command_parser() -> JobParser:
         "--output",
         example="s3a://lake/audit",
         metavar="DIR",
-        help="Directory for the findings, as Parquet.",
+        help="Directory for the findings as Parquet; replaces DIR/findings.",
     )
     _add_page(parser)
     parser.add_argument(
@@ -287,8 +289,8 @@ def command_parser() -> JobParser:
         example="/var/lib/rlm/manager/cache",
         metavar="DIR",
         type=Path,
-        help="Start from the metadata cache of a process on this host, and read the rest from the"
-        " topic.",
+        help="Metadata cache of a process on this host: the audit copies it, and reads only newer"
+        " records from the topic.",
     )
     parser.add_argument(
         "--grace-ms",
@@ -296,8 +298,8 @@ def command_parser() -> JobParser:
         example="2d",
         metavar="DURATION",
         type=duration_in_ms,
-        help="Minimum age of reported unfinished work and objects without a segment; in ms without"
-        " a unit."
+        help="Minimum age at which unfinished work and objects without a segment are reported; in"
+        " ms if it has no unit."
         " [default: remote.orphan.grace.ms]",
     )
     parser.add_argument(
@@ -323,14 +325,14 @@ def _add_page(parser: JobParser) -> None:
         "--page",
         example="audit.html",
         metavar="FILE",
-        help="File for an HTML page with the findings.",
+        help="File for an HTML page with the findings; replaces an existing file.",
     )
     parser.add_argument(
         "--price",
         example="0.023",
         metavar="PRICE",
         type=_price,
-        help="Price of one GiB per month, for the costs on the page.",
+        help="Price of storing one GiB for a month, for the costs on the page.",
     )
     parser.add_argument(
         "--currency",

@@ -13,7 +13,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 
 class FindingKind(Enum):
-    """The kinds of findings by their names in reports."""
+    """Lists the kinds of findings; the values are their names in reports."""
 
     ORPHAN = "orphan"
     QUARANTINED = "quarantined"
@@ -33,12 +33,12 @@ FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
     {
         FindingKind.MISSING: "An object of a finished segment does not exist. Readers get errors "
         "for these offsets: restore the object.",
-        FindingKind.SIZE: "An object has another length than its record. The effect and "
-        "the remedy are those of `missing`.",
-        FindingKind.CHECKSUM: "An object has another checksum than its record. The effect "
-        "and the remedy are those of `missing`.",
-        FindingKind.GAP: "Offsets between stored ones, or offsets that the manager trimmed from "
-        "the local log, are not stored, and no gap is recorded. Readers get errors for these "
+        FindingKind.SIZE: "An object's length differs from its record. For effect and "
+        "remedy, see `missing`.",
+        FindingKind.CHECKSUM: "An object's checksum differs from its record. For effect "
+        "and remedy, see `missing`.",
+        FindingKind.GAP: "Offsets are not stored, although they lie between stored ones or were "
+        "trimmed from the local log, and no gap is recorded. Readers get errors for these "
         "offsets: see `rlm status`.",
         FindingKind.ORPHAN: "No segment of the metadata names the object. Nothing reads it: see "
         "[orphans](spark.md#orphans).",
@@ -46,19 +46,19 @@ FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
         "`--grace`. Treat it as an `orphan`.",
         FindingKind.FOREIGN: "An object whose name does not have `rlm`'s format. Move it out "
         "of the prefix.",
-        FindingKind.OVERLAP: "A finished segment has offsets that another one has, too, such as "
-        "the parts of a [merge](streaming.md#small-segments-are-merged) before they are deleted. "
+        FindingKind.OVERLAP: "A finished segment shares offsets with another one, for example "
+        "after a [merge](streaming.md#small-segments-are-merged), until the parts are deleted. "
         "Do nothing: readers get each offset once.",
-        FindingKind.OUT_OF_LINEAGE: "A finished segment outside of the log's current lineage, for "
+        FindingKind.OUT_OF_LINEAGE: "A finished segment outside the log's current lineage, for "
         "example after an unclean election. Do nothing: it expires after "
         "`remote.unreferenced.grace.ms`.",
-        FindingKind.BELOW_LOG_START: "A finished segment below the log start. The manager deletes "
-        "it. If it stays, see the manager's log.",
+        FindingKind.BELOW_LOG_START: "A finished segment below the log start offset. The manager "
+        "deletes it. If it stays, see the manager's log.",
         FindingKind.DANGLING_COPY: "A copy started long ago and never finished. The manager "
         "deletes its objects. If they stay, see the manager's log.",
         FindingKind.DANGLING_DELETE: "A deletion started long ago and never finished. The manager "
-        "finishes it, or `rlm-repair` if it is a dead letter. If neither does, see the manager's "
-        "log.",
+        "finishes it; if it is a dead letter, `rlm-repair` does. If neither does, see the "
+        "manager's log.",
     }
 )
 """What each kind means and what to do about it, for docs/spark-jobs.md."""
@@ -69,7 +69,7 @@ DATA_LOSS = (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM, Findin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Represents one difference between store and metadata.
+    """Represents one difference between the store and the metadata.
 
     A field that does not apply is empty or -1.
     """

@@ -1,7 +1,7 @@
-"""Runs an audit: lists, compares, looks at suspect objects again, and reads newer metadata.
+"""Runs an audit: lists the store, compares, rechecks suspect objects, and reads newer metadata.
 
-This order makes the audit safe. A suspected finding of the first listing counts only if a second
-look at the object and newer metadata confirm it. If a source does not answer completely, the audit
+This order makes the audit safe. A finding of the first listing counts only if a second look at the
+object and newer metadata confirm it. If a source does not answer completely, the audit
 reports nothing.
 """
 
@@ -52,16 +52,15 @@ OpenMetadata = Callable[[], AbstractContextManager[MetadataSnapshot]]
 
 
 class IncompleteError(TieredStorageError):
-    """A source did not answer completely: the audit decided nothing."""
+    """Reports that the store or the metadata could not be read completely: no finding is valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """The settings of an audit.
+    """Represents the settings of an audit.
 
-    Unknown objects, unfinished work, and segments below the log start are not reported while they
-    are younger than `grace_ms`.
-    `verify_checksums` reads every object of finished segments.
+    Unknown objects, unfinished work, and segments below the log start offset are reported only from
+    the age `grace_ms`. `verify_checksums` makes the audit read every object of finished segments.
     """
 
     grace_ms: int
@@ -71,7 +70,7 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """The findings, as of `seen.positions` of the metadata topic, and the audit's duration."""
+    """Represents the findings as of `seen.positions` of the metadata topic, and the duration."""
 
     settled: SettledFindings
     seen: Sightings
@@ -79,10 +78,10 @@ class AuditResult:
 
 
 class Audit:
-    """One audit of one store. Not thread-safe.
+    """Represents one audit of one store. Not thread-safe.
 
-    Driver memory: the expected objects of a few key ranges per Spark core, all findings, and what
-    the open metadata needs.
+    Driver memory: the expected objects of a few key ranges per Spark core, all findings, and the
+    memory of the open metadata.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Audit:
         settings: AuditSettings,
         clock: Clock,
     ) -> None:
-        """Take a clock whose wall time is close to the store's."""
+        """Store the arguments. The wall time of `clock` must be close to the store's."""
         self._spark = spark
         self._store = store
         self._open_metadata = open_metadata
@@ -101,7 +100,7 @@ class Audit:
         self._clock = clock
 
     def run(self) -> AuditResult:
-        """Run the audit. Raises IncompleteError."""
+        """Run the audit. Raises IncompleteError if the store or the metadata cannot be read."""
         first_ms = self._clock.wall_ms()
         started_ms = self._clock.monotonic_ms()
         age = Age(cut_off_ms=first_ms - self._settings.grace_ms)
@@ -125,10 +124,10 @@ class Audit:
                 return AuditResult(settled=settled, seen=seen, took_ms=took_ms)
         except SPARK_ERRORS as error:
             raise IncompleteError(
-                "the store cannot be read completely", reason=cause_of(error)
+                "cannot read the store completely", reason=cause_of(error)
             ) from error
         except (InvalidConfigError, RetriableError, CorruptError) as error:
-            raise IncompleteError("the metadata cannot be read completely", reason=error) from error
+            raise IncompleteError("cannot read the metadata completely", reason=error) from error
 
     def _compare(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
         """List the store and return the suspected findings."""
@@ -136,7 +135,7 @@ class Audit:
         compare = partial(
             list_and_compare, store=self._store, age=age, read_bytes=settings.verify_checksums
         )
-        # Compare one group of ranges at a time: the driver has the group's rows in memory.
+        # Compare one group of ranges at a time, because the driver buffers the group's rows.
         at_once = _RANGES_PER_CORE * self._spark.sparkContext.defaultParallelism
         found: list[Finding] = []
         with in_name_order(expected_rows(_living(metadata))) as expected:
@@ -148,7 +147,7 @@ class Audit:
         return found
 
     def _seen_again(self, suspicions: list[Finding]) -> dict[str, ChunkInfo]:
-        """Look at the suspected objects a second time; return the existing ones by name."""
+        """Look up the suspected objects again; return those that exist, by name."""
         if not suspicions:
             return {}
         look = partial(look_again, store=self._store)
@@ -172,8 +171,8 @@ def open_metadata(
     """Open the metadata as of the topic's current end, in RocksDB in a temporary directory.
 
     `cache` is the directory of a cache, possibly in use, to copy first. The topic is then read
-    from the cache's positions, or completely if the cache is of another topic. Raises
-    InvalidConfigError, RetriableError. Memory: RocksDB's caches, whatever the number of segments.
+    from the cache's positions, or from the start if the cache belongs to another topic. Raises
+    InvalidConfigError, RetriableError. Memory: RocksDB's caches, for any number of segments.
     """
     with TemporaryDirectory(prefix="rlm-audit-") as directory:
         store = RocksDbStore(Path(directory) / "cache")
@@ -190,11 +189,11 @@ def _require_whole(metadata: MetadataSnapshot) -> None:
     """Raise IncompleteError if a metadata record is unreadable or needs a newer fold."""
     unread = metadata.unread_records()
     if unread:
-        raise IncompleteError("the metadata topic cannot be read completely", records=unread)
+        raise IncompleteError("cannot read the metadata topic completely", records=unread)
 
 
 def _living(metadata: MetadataSnapshot) -> Iterator[RemoteLogSegmentMetadata]:
-    """Yield segments that are not deleted: the objects of deleted ones are not expected."""
+    """Yield the segments whose objects may exist: those that are not deleted."""
     for each in metadata.every_segment():
         if each.metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED:
             yield each.metadata

@@ -1,7 +1,7 @@
-"""Divides the store's names into ranges, each with its expected objects. Pure.
+"""Divides the names in the store into ranges, each with its expected objects. Pure.
 
-The expected names set the bounds. So ranges take about the same time to list, unless the store has
-many unexpected objects. Together the ranges contain every possible name below the prefix.
+The expected names set the bounds. So the ranges take about the same time to list, unless the store
+contains many unexpected objects. Together, the ranges contain every possible name.
 
 Memory: the expected objects of two ranges.
 """
@@ -33,14 +33,14 @@ EXPECTED = pa.schema(
 )
 
 ExpectedRow = tuple[str, int, int, bool]
-"""A row of EXPECTED: what the metadata expects of one object, without its segment."""
+"""A row of EXPECTED: one object as the metadata records it, without its segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedObject:
-    """An object that the metadata names. `must_exist`: its segment is finished.
+    """Represents an object that the metadata names; `must_exist` if its segment is finished.
 
-    Length and checksum are -1 where they are not recorded. Partition, segment and offsets may be
+    Length and checksum are -1 if they are not recorded. Partition, segment and offsets may be
     omitted.
     """
 
@@ -57,9 +57,10 @@ class ExpectedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRange:
-    """Names above `after` up to and including `until`, by UTF-8 bytes; None: unbounded.
+    """Represents the names above `after`, up to and including `until`, ordered by UTF-8 bytes.
 
-    `expected` has the schema EXPECTED and ascends by name.
+    The range has no upper bound if `until` is None. `expected` has the schema EXPECTED and ascends
+    by name.
     """
 
     after: str
@@ -67,7 +68,7 @@ class KeyRange:
     expected: pa.RecordBatch
 
     def contains(self, name: str) -> bool:
-        """Return whether a name from a listing above `after` is in the range."""
+        """Return whether the range contains a name that is above `after`."""
         return self.until is None or name.encode() <= self.until.encode()
 
 
@@ -106,7 +107,7 @@ def expected_batch(rows: Sequence[ExpectedRow]) -> pa.RecordBatch:
 
 
 def key_ranges(expected: Iterable[ExpectedRow], *, objects_per_range: int) -> Iterator[KeyRange]:
-    """Yield one or more ascending ranges that contain each name once; `expected` ascends."""
+    """Yield at least one range, ascending; each name is in one range. `expected` must ascend."""
     remaining = iter(expected)
     after, group = "", list(islice(remaining, objects_per_range))
     while True:

@@ -1,7 +1,7 @@
-"""Lists key ranges, compares them with the metadata, and looks at objects again, on executors.
+"""Lists key ranges, compares them with the metadata, and rechecks objects, on executors.
 
-This module does not import Spark. Memory: one range's expected objects and
-findings, one page of the listing, and 8 MiB of an object.
+This module does not import Spark. Memory: one range's expected objects and findings, one page of
+the listing, and 8 MiB of an object.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIGHTINGS = pa.schema(
     ]
 )
 SIGHTINGS_DDL = "object_key string, length_bytes bigint, last_modified_ms bigint, crc32c bigint"
-"""Objects that exist; the checksum is null if the store has none and the bytes were not read."""
+"""The checksum is null if the store keeps none and the bytes were not read."""
 
 _READ_BYTES = 8 << 20
 
@@ -53,7 +53,7 @@ def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
 
 
 def suspect_rows(suspicions: Iterable[Finding], *, read_bytes: bool) -> pa.Table:
-    """Return the objects to look at again; with `read_bytes`, those that must exist are read."""
+    """Return the objects to look up again; `read_bytes` applies to those that must exist."""
     rows = [
         {
             "object_key": each.object_key,
@@ -99,9 +99,9 @@ def _packed(expected: pa.RecordBatch) -> bytes:
 def look_again(
     batches: Iterable[pa.RecordBatch], store: StoreConnection
 ) -> Iterator[pa.RecordBatch]:
-    """Look SUSPECTS up; yield SIGHTINGS of those that exist. Raises RetriableError.
+    """Look up SUSPECTS; yield SIGHTINGS of those that exist. Raises RetriableError.
 
-    The checksum of an object with `read_bytes` is that of the bytes read.
+    For a suspect with `read_bytes`, computes the checksum from the object's bytes.
     """
     storage = store.open_chunks()
     try:
@@ -133,7 +133,7 @@ def _listed(storage: ChunkStorage, prefix: str, names: KeyRange) -> Iterator[Chu
 def _read(
     storage: ChunkStorage, listed: Iterable[ChunkInfo], wanted: Collection[str]
 ) -> Iterator[ChunkInfo]:
-    """Replace the wanted objects' checksums by those of their bytes; omit deleted objects."""
+    """Replace the wanted objects' checksums with those of their bytes; omit deleted objects."""
     for found in listed:
         if found.name not in wanted:
             yield found

@@ -1,8 +1,8 @@
-"""Sorts the expected objects by name on disk, because they may exceed the memory.
+"""Sorts the expected objects by name, on disk because they may exceed the memory.
 
 Each sorted run becomes a file; the output merges the files.
 
-Memory: one run while the files are written, then one batch of each file.
+Memory: one run while the files are being written, then one batch of each file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BATCH_ROWS = 1_000
 def in_name_order(
     rows: Iterable[ExpectedRow], *, piece_rows: int = _PIECE_ROWS
 ) -> Iterator[Iterator[ExpectedRow]]:
-    """Yield the rows ascending by name as UTF-8 bytes; the files are removed at the end."""
+    """Yield the rows, ascending by the UTF-8 bytes of the name; remove the files at the end."""
     with TemporaryDirectory(prefix="rlm-audit-") as directory:
         remaining, paths = iter(rows), list[Path]()
         while piece := sorted(islice(remaining, piece_rows)):

@@ -1,7 +1,7 @@
-"""Compares listed objects with expected ones; finds unknown, missing and different ones. Pure.
+"""Compares listed with expected objects; finds unknown, missing and different ones. Pure.
 
-A listing is not a snapshot, and metadata that was read before it lacks newer events. So a finding
-of `compare` is only suspected until `confirmed` checks it with metadata that was read later.
+A listing is not a snapshot, and the metadata read before the listing lacks newer events. So a
+finding of `compare` is only suspected until `confirmed` checks it with newer metadata.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """The time before which an unknown object must have been written to be reported.
+    """Decides whether an unknown object is old enough to be reported.
 
-    The metadata of newer objects may not be written yet.
+    The metadata topic may not name newer objects yet.
     """
 
     cut_off_ms: int
@@ -40,7 +40,7 @@ class Age:
 def compare(
     listed: Iterable[ChunkInfo], expected: Sequence[ExpectedObject], keys: ObjectKeys, age: Age
 ) -> Iterator[Finding]:
-    """Yield the differences; both inputs ascend by name."""
+    """Yield the differences between the listed and the expected objects."""
     awaited = {each.key: each for each in expected}
     for found in listed:
         known = awaited.pop(found.name, None)
@@ -55,7 +55,7 @@ def compare(
 def confirmed(
     suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
 ) -> Finding | None:
-    """Return the finding after a second look and newer metadata; None if these disprove it."""
+    """Return the finding if the second look and newer metadata confirm it; otherwise None."""
     if suspicion.kind in OF_UNKNOWN_OBJECTS:
         still_there = found is not None and known is None and age.is_old(found)
         return suspicion if still_there else None
@@ -70,7 +70,7 @@ def missing(absent: ExpectedObject) -> Finding:
 
 
 def difference(found: ChunkInfo, known: ExpectedObject) -> Finding | None:
-    """Return how an object differs from its record; None if it may be absent or does not differ."""
+    """Return how an object differs from its record; None if equal or if it may be absent."""
     if not known.must_exist:
         return None
     if known.length_bytes not in (-1, found.length_bytes):
@@ -106,7 +106,7 @@ def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
         object_key=found.name,
         start_offset=_UNKNOWN if isinstance(key, StreamedKey) else key.base_offset,
         length_bytes=found.length_bytes,
-        detail="no segment in the metadata names it",
+        detail="no segment in the metadata names the object",
     )
 
 

@@ -1,4 +1,4 @@
-"""Represents the orphans of an audit and makes the dead letters for repair. Pure."""
+"""Represents the orphans of an audit and builds the dead letters for repair. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from rsm.storage.chunk_storage import ChunkInfo
 
 TREATED_ORPHANS = JsonShape(
     name="TreatedOrphans",
-    meaning="What `--delete` or `--quarantine` requests of `rlm-repair`.",
+    meaning="The orphans that `--delete` or `--quarantine` asks `rlm-repair` to treat.",
     fields={
         "treatment": JsonField(JsonKind.TEXT, "`delete` or `quarantine`."),
-        "requested": JsonField(JsonKind.FLAG, "False with `--dry-run`."),
-        "objects": JsonField(JsonKind.COUNT, "The number of objects to treat."),
+        "requested": JsonField(
+            JsonKind.FLAG, "Whether dead letters were written; false with `--dry-run`."
+        ),
+        "objects": JsonField(JsonKind.COUNT, "The number of objects to delete or quarantine."),
         "bytes": JsonField(JsonKind.BYTES, "The size of these objects."),
         "kept": JsonField(
             JsonKind.COUNT,
-            "Orphans that stay, because the [proof](spark.md#orphans) is incomplete.",
+            "Orphans that are not treated, because the [proof](spark.md#orphans) is incomplete.",
         ),
     },
 )
@@ -30,9 +32,9 @@ TREATED_ORPHANS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """An object that the metadata does not name, as of the second look.
+    """Represents an object that the metadata does not name; `found` is from the second look.
 
-    `why_kept` is the reason not to remove it; empty if it may be removed.
+    `why_kept` is the reason not to remove the object; empty if it may be removed.
     """
 
     found: ChunkInfo
@@ -43,7 +45,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sightings:
-    """When the audit saw orphans, by the wall clock, and how far it read the metadata."""
+    """Represents the wall-clock times of both looks at the store, and the metadata read."""
 
     first_ms: int
     last_ms: int
@@ -52,7 +54,7 @@ class Sightings:
 
 
 def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list[Orphan]:
-    """Return the removable orphans; those in quarantine are not moved into quarantine again."""
+    """Return the removable orphans, except those in quarantine if the treatment is quarantine."""
     return [
         each
         for each in orphans

@@ -1,4 +1,4 @@
-"""Finds overlaps, holes, unread segments and unfinished work in a partition's metadata. Pure."""
+"""Finds overlaps, holes, unreadable segments and unfinished work of a partition. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_tools.audit.findings import Finding, FindingKind, of_segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecords:
-    """A partition's state and its segments in any state."""
+    """Represents a partition's state, and all its segments in any state."""
 
     topic_id_partition: TopicIdPartition
     state: PartitionState
@@ -26,8 +26,8 @@ class PartitionRecords:
 def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding]:
     """Yield the findings of a partition.
 
-    Unfinished work, and segments below the log start, count if they last changed before
-    `cut_off_ms`. The deadline of an unfinished copy must be before that time, too.
+    Unfinished work, and segments below the log start offset, count if they last changed before
+    `cut_off_ms`. An unfinished copy must also have a deadline before that time.
     """
     finished = [
         record.metadata
@@ -43,27 +43,29 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
         metadata, is_old = record.metadata, record.changed_ms < cut_off_ms
         match metadata.state:
             case SegmentState.COPY_SEGMENT_FINISHED if metadata.segment_id not in readable:
-                detail = "none of its leader epochs is in the log's lineage"
+                detail = "none of its offsets is in the log's lineage"
                 yield of_segment(FindingKind.OUT_OF_LINEAGE, metadata, detail)
             case SegmentState.COPY_SEGMENT_FINISHED if metadata.offsets.end_offset <= log_start:
                 if is_old:
-                    detail = f"the log starts at {log_start}"
+                    detail = f"the segment ends at or below the log start offset {log_start}"
                     yield of_segment(FindingKind.BELOW_LOG_START, metadata, detail)
             case SegmentState.COPY_SEGMENT_STARTED if _dangles(record, cut_off_ms):
-                detail = "neither finished nor deleted before its deadline"
+                detail = "the copy did not finish before its deadline, and was not deleted"
                 yield of_segment(FindingKind.DANGLING_COPY, metadata, detail)
             case SegmentState.DELETE_SEGMENT_STARTED if is_old:
-                where = "a dead letter" if record.is_dead_lettered else "no dead letter"
-                detail = f"its deletion has not finished; {where}"
+                where = (
+                    "it has a dead letter" if record.is_dead_lettered else "it has no dead letter"
+                )
+                detail = f"the deletion has not finished; {where}"
                 yield of_segment(FindingKind.DANGLING_DELETE, metadata, detail)
 
 
 def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
-    """Yield segments that overlap an earlier one. Of equal starts, the widest is the earliest."""
+    """Yield segments that overlap an earlier one. Among equal starts, the widest is earliest."""
     furthest: StoredRange | None = None
     for stored in sorted(ranges, key=_widest_first):
         if furthest is not None and stored.offsets.overlaps(furthest.offsets):
-            detail = f"overlaps {furthest.metadata.segment_id} {furthest.offsets}"
+            detail = f"the segment overlaps {furthest.metadata.segment_id} {furthest.offsets}"
             yield of_segment(
                 FindingKind.OVERLAP,
                 stored.metadata,
@@ -81,11 +83,11 @@ def _widest_first(stored: StoredRange) -> tuple[int, int]:
 def _holes(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[Finding]:
-    """Yield findings for missing offsets: between known ranges, and below the trimmed offset.
+    """Yield a finding for each hole between known ranges or below the trimmed offset.
 
-    Outside the stored ranges, untrimmed records are still in the broker's log. A partition under
-    deletion needs no records. Below a segment that is being copied, or was copied recently,
-    untrimmed offsets may be missing: copies run concurrently and finish in any order.
+    Other offsets that are not stored are still in the broker's log. Skips a partition under
+    deletion. Below a segment that is being copied or was copied recently, untrimmed offsets may be
+    missing, because copies run concurrently and finish in any order.
     """
     state = partition.state
     if state.deletion is not None:
@@ -111,10 +113,11 @@ def _holes(
 def _known(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[tuple[OffsetRange, bool]]:
-    """Yield stored ranges, ranges that are being copied, and gaps, and whether each is fresh.
+    """Yield stored ranges, ranges that are being copied, and gaps, each with its freshness.
 
-    A stored range is fresh if it changed since the cut-off, an unfinished copy always, a gap never.
-    A copy without a known end gets the offsets up to the next stored range, or one offset.
+    A stored range is fresh if its segment changed at or after the cut-off. An unfinished copy is
+    always fresh, a gap never. A copy whose end is not known extends to the next stored range; if
+    there is none, it counts as one offset.
     """
     stored = {each.metadata.segment_id: each.offsets for each in ranges}
     for record in partition.segments:
@@ -150,5 +153,5 @@ def _hole(tip: TopicIdPartition, start_offset: int, end_offset: int) -> Finding:
         partition=tip.partition,
         start_offset=start_offset,
         end_offset=end_offset,
-        detail="no segment has these offsets, and no gap is recorded",
+        detail="no segment contains these offsets, and no gap is recorded",
     )

@@ -1,4 +1,4 @@
-"""Confirms suspected findings by a second look and newer metadata; adds those about segments.
+"""Confirms suspected findings by a second look and newer metadata; examines the segments.
 
 Memory: the segments of up to 64 partitions, and all findings.
 """
@@ -28,12 +28,14 @@ _REMEMBERED_PARTITIONS = 64
 _DAMAGES = frozenset(
     each.value for each in (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM)
 )
-_MAY_BE_NEEDED = "other objects of its partition are missing or damaged: it may be the only copy"
+_MAY_BE_NEEDED = (
+    "other objects of the partition are missing or damaged: this one may be the only copy"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledFindings:
-    """All findings, the totals, and the orphans; `Orphan.why_kept` says which may be removed."""
+    """Represents an audit's findings, its totals and its orphans."""
 
     findings: tuple[Finding, ...]
     totals: tuple[TopicTotals, ...]
@@ -47,7 +49,7 @@ def settle(
     age: Age,
     keys: ObjectKeys,
 ) -> SettledFindings:
-    """Return findings, totals and orphans by the current metadata.
+    """Return findings, totals and orphans according to the current metadata.
 
     Raises CorruptError, RetriableError.
     """
@@ -72,7 +74,7 @@ def settle(
     proved = [finding for finding in looked_at if finding is not None]
     damaged = {(each.topic, each.partition) for each in proved if each.kind in _DAMAGES}
     orphans: list[Orphan] = []
-    # The orphans of a partition are adjacent.
+    # A small cache suffices, because the orphans of a partition are adjacent.
     knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
     for finding in proved:
         orphan = _orphan(finding, sightings.get(finding.object_key), keys, knowledge)
@@ -92,7 +94,7 @@ def settle(
 
 
 def _known(partition: PartitionRecords, suspected: Collection[str]) -> dict[str, ExpectedObject]:
-    """Return the objects of each undeleted segment with a suspected object, by name."""
+    """Return all objects of the undeleted segments that own a suspected object, by name."""
     living = (
         each.metadata
         for each in partition.segments
@@ -108,7 +110,7 @@ def _orphan(
     keys: ObjectKeys,
     knowledge: Callable[[TopicIdPartition], PartitionKnowledge],
 ) -> Orphan | None:
-    """Return the orphan of a finding; None if it is of another kind."""
+    """Return the orphan of a finding; None if the finding is of another kind."""
     if finding.kind not in (FindingKind.ORPHAN.value, FindingKind.QUARANTINED.value):
         return None
     name = parse_either(keys, finding.object_key)

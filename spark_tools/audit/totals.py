@@ -1,4 +1,4 @@
-"""Sums up what each topic has in the store, with the number of its findings. Pure."""
+"""Totals the stored segments and the findings of each topic. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from spark_tools.audit.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicTotals:
-    """A topic's finished segments and the recorded bytes of their objects, indexes included.
+    """Represents a topic's finished segments and the recorded bytes of all their objects.
 
-    An object without a recorded length counts as 0 bytes.
+    An object whose length is not recorded counts as 0 bytes.
     """
 
     topic: str
@@ -25,7 +25,7 @@ class TopicTotals:
 
 
 class TotalsByTopic:
-    """Sums segments up one at a time. Memory: the partitions' names. Not thread-safe."""
+    """Adds up segments one at a time. Memory: the partitions' names. Not thread-safe."""
 
     def __init__(self) -> None:
         self._partitions: defaultdict[str, set[object]] = defaultdict(set)
@@ -33,7 +33,7 @@ class TotalsByTopic:
         self._sizes: Counter[str] = Counter()
 
     def add(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Count a segment if it is finished."""
+        """Add a segment if it is finished; ignore it otherwise."""
         if metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             return
         topic = metadata.topic_id_partition.topic

@@ -1,4 +1,4 @@
-"""Runs `rlm-export`, which writes as Parquet the stored offsets that no earlier export wrote."""
+"""Runs `rlm-export`, which exports stored offsets as Parquet unless an earlier run did."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _NAME = "rlm-export"
 _DEFAULT_FILE_BYTES = 128 << 20
 _COUNTS: Mapping[str, str] = MappingProxyType(
     {
-        "ranges": "Ranges that were exported. Not with `--dry-run`.",
-        "records": "Records of the exported ranges. Not with `--dry-run`.",
-        "files": "Files of the exported ranges. With `--dry-run`: ranges to export.",
-        "bytes": "Only with `--dry-run`: bytes of the ranges in the store.",
-        "skipped": "Ranges that were skipped, or would be with `--dry-run`.",
+        "ranges": "Exported ranges; absent with `--dry-run`.",
+        "records": "Records in the exported ranges; absent with `--dry-run`.",
+        "files": "Files of the exported ranges; with `--dry-run`, the number of ranges to export.",
+        "bytes": "Stored size of the ranges to export; present only with `--dry-run`.",
+        "skipped": "Skipped ranges; with `--dry-run`, ranges that an export would skip.",
         "undecodable": "Exported records that could not be decoded, with `decodeMode` "
         "`permissive`.",
     }
@@ -102,14 +102,14 @@ def export(arguments: argparse.Namespace) -> int:
     if outcome is JobOutcome.NOTHING_TO_DO:
         print_line(
             arguments,
-            "nothing to export: all stored records of the chosen offsets were exported before",
+            "nothing to export: earlier exports wrote all stored records of the chosen offsets",
         )
     details = {"skipped": [skipped_json(each) for each in report.skipped]}
     return end_job(arguments, _NAME, outcome, report.counts, details)
 
 
 class RangeReport:
-    """Prints and counts the outcomes of ranges."""
+    """Prints and counts the outcomes of the ranges."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._print = partial(print_line, arguments)
@@ -120,7 +120,7 @@ class RangeReport:
         if isinstance(event, ExportProgress):
             _print_progress(event)
             if event.undecodable_count:
-                self._print(f"could not decode {event.undecodable_count} of these records")
+                self._print(f"records that could not be decoded: {event.undecodable_count}")
                 self.counts.update(undecodable=event.undecodable_count)
         elif isinstance(event, SkippedRange):
             self._skip(event)
@@ -156,10 +156,12 @@ class RangeReport:
 
 
 def _print_progress(progress: ExportProgress) -> None:
-    """Print to standard error, because standard output lists the ranges."""
+    """Print the progress to standard error, because standard output lists the ranges."""
     if progress.files_left:
         done, total = map(readable_size, (progress.done_bytes, progress.total_bytes))
-        sys.stderr.write(f"{_NAME}: exported {done} of {total}, {progress.files_left} files left\n")
+        sys.stderr.write(
+            f"{_NAME}: exported {done} of {total}, files left: {progress.files_left}\n"
+        )
 
 
 def _require_exportable(options: ReadOptions) -> None:
@@ -174,14 +176,14 @@ def _require_exportable(options: ReadOptions) -> None:
         )
     if options.mode is Mode.DROPMALFORMED:
         raise InvalidConfigError(
-            "cannot export in this mode: it does not list the ranges that it leaves out",
+            "cannot export in this mode: it does not report the ranges that it omits",
             option="mode",
             found=options.mode.value,
             advice=f"Use {Mode.FAILFAST.value} or {Mode.PERMISSIVE.value}",
         )
     if not set(options.columns) - {*COLUMNS_OF_PATHS, UNREADABLE}:
         raise InvalidConfigError(
-            "nothing would be exported: files do not contain these columns",
+            "cannot export only these columns: the files do not contain them",
             option="columns",
             found=",".join(options.columns),
             expected="at least one other column",
@@ -192,7 +194,7 @@ def _require_exportable(options: ReadOptions) -> None:
     ):
         if bound_ms is not None:
             raise InvalidConfigError(
-                "cannot select records by timestamp: an export has whole ranges of offsets",
+                "cannot select records by timestamp: an export writes whole ranges of offsets",
                 option=name,
                 found=bound_ms,
                 advice="Use startingOffsets and endingOffsets",
@@ -222,7 +224,8 @@ def command_parser() -> JobParser:
         metavar="SIZE",
         type=size_in_bytes,
         default=_DEFAULT_FILE_BYTES,
-        help="Maximum stored bytes per file: raise it for fewer files, lower it for shorter tasks."
+        help="Approximate maximum of stored bytes per file: raise it for fewer files, lower it for"
+        " shorter tasks."
         " [default: 128MiB]",
     )
     parser.add_argument(

@@ -1,7 +1,7 @@
 """Assigns offsets to files: joins pieces of segments into files of at most `file_bytes`. Pure.
 
-A file has offsets of one contiguous range only, in order. A planned range contains no missing
-offsets: one range ends below them, and the next one begins above them.
+A file contains one contiguous range of offsets, in order. If offsets are missing, one file ends
+below them, and the next file begins above them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from spark_tools.reading.plan import Hole, Piece, SegmentPiece
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRange:
-    """Offsets of a partition for one file, or for the files of their dates; `pieces` ascend.
+    """Represents offsets of a partition for one file, or for one or more files per date.
 
-    `failures` counts the temporary failures to read its first offset.
+    `pieces` ascend. `failures` counts consecutive temporary failures to read the first offset.
     """
 
     topic_id_partition: TopicIdPartition
@@ -37,7 +37,7 @@ class FileRange:
         return replace(self, pieces=_within(pieces, self.topic_id_partition, self.offsets))
 
     def rest(self, start_offset: int, *, failures: int = 0) -> FileRange | None:
-        """Return the range from an offset on; None if nothing is stored there."""
+        """Return the part of the range from `start_offset`; None if nothing is stored there."""
         if start_offset >= self.offsets.end_offset:
             return None
         offsets = replace(self.offsets, start_offset=start_offset)
@@ -47,11 +47,11 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFiles:
-    """The outcome of a FileRange: the files of its offsets below `end_offset`.
+    """Represents the outcome of a FileRange: the files of its offsets below `end_offset`.
 
-    `names` are relative to the attempt's directory. `unreadable` begins at `end_offset` and could
-    not be read, for `reason`; unless `is_lost`, another attempt may succeed. `undecodable_count`
-    counts records with an error in a column.
+    `names` are relative to the attempt's directory. `unreadable` is the range that could not be
+    read for `reason`; it begins at `end_offset`. Another attempt may succeed unless `is_lost`.
+    `undecodable_count` counts records with a decoding error in a column.
     """
 
     file_range: FileRange
@@ -65,7 +65,7 @@ class WrittenFiles:
 
     @property
     def offsets(self) -> OffsetRange:
-        """The offsets that the files contain completely."""
+        """The offsets whose records are all in the files."""
         return replace(self.file_range.offsets, end_offset=self.end_offset)
 
     def named(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class WrittenFiles:
 
 
 def written_name(file: str) -> str:
-    """Return the name that a file had before its offsets were added to it."""
+    """Return a file's name without its offsets, as the task wrote it."""
     directory, slash, name = file.rpartition("/")
     return f"{directory}{slash}{name.split('-', 2)[2]}"
 
@@ -88,7 +88,7 @@ def cut(
 ) -> Iterator[FileRange | Hole]:
     """Cut planned ranges into files of at most `file_bytes`; also yield missing ranges.
 
-    A larger piece becomes a file of its own.
+    A larger piece becomes a separate file.
     """
     by_partition: dict[TopicIdPartition, list[Piece]] = {}
     for piece in pieces:
@@ -168,7 +168,7 @@ def _line(written: WrittenFiles, wanted: ExportFormat, attempt: str) -> Exported
 
 
 def hulls(files: Iterable[FileRange]) -> Mapping[TopicIdPartition, OffsetRange]:
-    """Return for each partition the smallest range that contains the files' offsets."""
+    """Return the smallest range per partition that contains the offsets of its files."""
     found: dict[TopicIdPartition, OffsetRange] = {}
     for each in files:
         tip, offsets = each.topic_id_partition, each.offsets
@@ -183,7 +183,7 @@ def hulls(files: Iterable[FileRange]) -> Mapping[TopicIdPartition, OffsetRange]:
 def _within(
     pieces: Iterable[Piece], partition: TopicIdPartition, offsets: OffsetRange
 ) -> tuple[SegmentPiece | Hole, ...]:
-    """Return the parts of a partition's pieces within a range, without brokers' pieces."""
+    """Return the parts of a partition's pieces within a range; omit pieces of brokers' logs."""
     return tuple(
         replace(piece, offsets=piece.offsets.intersection(offsets))
         for piece in pieces

@@ -1,4 +1,4 @@
-"""Exports the stored offsets that no earlier export wrote, several files per Spark job."""
+"""Exports stored offsets that no earlier export wrote, several files per Spark job."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""Files per core in one Spark job: they share its fixed cost and its idle time at the end."""
+"""The files per core in a Spark job; they share the job's fixed cost and its idle end."""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSettings:
-    """The form of the files: at most about `file_bytes` of stored segments each, by date or not.
+    """Represents the form of the files: each contains at most about `file_bytes` of stored data.
 
-    `decoding` names the decoded columns.
+    With `by_date`, the files of each date have a directory. `decoding` names the decoded columns.
     """
 
     file_bytes: int
@@ -55,9 +55,9 @@ class ExportSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportProgress:
-    """How much of the plan is finished. Bytes are those of segments in the store.
+    """Represents how much of the plan is finished, in stored bytes and in files.
 
-    `undecodable_count` is the number of undecodable records in the last Spark job.
+    `undecodable_count` counts the undecodable records of the last Spark job.
     """
 
     done_bytes: int
@@ -71,7 +71,7 @@ ExportEvent = ExportedRange | SkippedRange | ExportProgress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """What an export would do: the files to write, and the ranges to skip."""
+    """Represents what an export would do: the files to write and the ranges to skip."""
 
     files: tuple[FileRange, ...]
     skipped: tuple[SkippedRange, ...]
@@ -91,7 +91,7 @@ class Export:
         self._connection = ClusterConnection.of(options)
         given = ReadOptions.of(options)
         columns = tuple(name for name in given.columns if name != UNREADABLE)
-        # A task stops at unreadable offsets and returns them; the plan lists missing offsets.
+        # A task stops at unreadable offsets and reports them; the plan lists missing offsets.
         self._options = replace(given, columns=columns, mode=Mode.FAILFAST)
         self._settings = settings
         self._format = ExportFormat.of(
@@ -120,7 +120,7 @@ class Export:
 
         Raises InvalidConfigError if an earlier export had another format, or if executors and
         driver do not share the directory. Raises FencedError if another export writes the same
-        offsets, and RetriableError if the last three Spark jobs could not read anything.
+        offsets, and RetriableError if three Spark jobs in a row read nothing.
         """
         self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
@@ -136,7 +136,7 @@ class Export:
 
     @property
     def _planning(self) -> ReadOptions:
-        """The options of plans: they list missing ranges and limit pieces to the size of a file."""
+        """The options of a plan that lists missing ranges and limits pieces to the file size."""
         return replace(
             self._options,
             mode=Mode.DROPMALFORMED,
@@ -147,7 +147,7 @@ class Export:
     def _plan(
         self, planner: Planner, options: ReadOptions
     ) -> tuple[list[FileRange], list[Hole], list[SkippedRange]]:
-        """Return the files to write, the missing ranges, and ranges that expired unexported."""
+        """Return the files to write, the missing ranges, and the ranges that expired unexported."""
         pieces = [piece for task in planner.batch(options) for piece in task]
         planned = remaining(pieces, self._done)
         chosen = [tip for tip in planner.partitions if options.chooses(tip.topic, tip.partition)]
@@ -161,7 +161,7 @@ class Export:
         return files, [part for part in parts if isinstance(part, Hole)], lost
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
-        """Export several files at a time; ranges that failed temporarily are tried again last."""
+        """Export several files at a time; retry ranges that failed temporarily after the others."""
         queue = deque(files)
         total_bytes = sum(each.size_bytes for each in files)
         at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism
@@ -173,7 +173,7 @@ class Export:
                 0 if any(each.is_lost or len(each.offsets) for each in written) else failures + 1
             )
             if failures == _MAX_FAILURES:
-                raise RetriableError("the store cannot be read", reason=written[0].reason)
+                raise RetriableError("cannot read the store", reason=written[0].reason)
             for each in written:
                 yield from self._unread(each, queue)
             left_bytes = sum(each.size_bytes for each in queue)
@@ -185,7 +185,7 @@ class Export:
             )
 
     def _unread(self, written: WrittenFiles, queue: deque[FileRange]) -> Iterator[SkippedRange]:
-        """Queue the rest of a range, and yield the skipped part of it."""
+        """Queue the rest of a range; yield its unreadable part unless another attempt follows."""
         unreadable, file_range = written.unreadable, written.file_range
         if unreadable is None:
             return
@@ -250,9 +250,9 @@ class Export:
 def next_ranges(
     queue: deque[FileRange], at_once: int, pause: Callable[[float], None]
 ) -> list[FileRange]:
-    """Take the next ranges; call `pause`, in seconds, if one of them failed before.
+    """Take the next ranges; first call `pause` with a number of seconds if any of them failed.
 
-    The pause grows with the most consecutive failures of any of them, up to 30 seconds.
+    The pause grows with the highest number of failures of any range, up to 30 seconds.
     """
     ranges = [queue.popleft() for _ in range(min(at_once, len(queue)))]
     failures = max((each.failures for each in ranges), default=0)
@@ -268,7 +268,7 @@ def _skipped_hole(hole: Hole) -> SkippedRange:
 
 
 def _bounded(options: ReadOptions, tip: TopicIdPartition, offsets: OffsetRange) -> ReadOptions:
-    """Return the options for a part of a partition, so that the plan leases only that part."""
+    """Return the options for a part of a partition, so that the plan leases nothing else."""
     named = (tip.topic, tip.partition)
     return replace(
         options,

@@ -1,8 +1,8 @@
 """Tracks which skipped ranges are lost permanently, and reports each loss once.
 
-A range that was never exported is lost when it expires. An export records each range that it skips
-before it exports anything above the range, because the manifest alone does not show the loss
-afterwards. The loss is final only when the export that reports it finishes.
+A range that was never exported is lost when it expires. An export records each skipped range before
+it exports anything above the range, because afterwards the manifest alone does not show the loss.
+A loss is final only when the export that reports it has finished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from spark_tools.stored_partition import StoredPartition
 
 
 class ExportLosses:
-    """The losses of one export; `done` are the manifest's lines, which grow during the export."""
+    """Represents the losses of one export.
+
+    `done` are the manifest's lines; the caller adds lines during the export.
+    """
 
     def __init__(self, record: SkippedRanges, done: Sequence[ExportedRange]) -> None:
         self._record = record
@@ -42,8 +45,8 @@ class ExportLosses:
     ) -> list[SkippedRange]:
         """Return the ranges that expired unexported, unless an earlier export reported them.
 
-        `begins_with_log` returns whether the user exports a partition from its log start on.
-        Otherwise, the user has excluded what is below the starting offset.
+        `begins_with_log` returns whether the user exports a partition from its log start offset.
+        Otherwise, the user has excluded the offsets below the starting offset.
         """
         starts: dict[Partition, int] = {}
         for each in stored:
@@ -71,15 +74,15 @@ class ExportLosses:
         self._found.insert(0, skipped)
 
     def begin(self, skipped: Iterable[SkippedRange]) -> None:
-        """Record the ranges that the plan cannot export, before ranges above them are exported."""
+        """Record ranges that cannot be exported, before ranges above them are exported."""
         for each in skipped:
             self.skip(each)
         self._write()
 
     def record_unread(self, written: Iterable[WrittenFiles]) -> None:
-        """Record the missing parts of files, before the manifest has lines above them.
+        """Record the unread parts of ranges, before the manifest contains lines above them.
 
-        If another attempt exports a part, its record is removed.
+        If another attempt exports a part, a later write removes its record.
         """
         unread = [part for each in written for part in _unread(each)]
         for part in unread:
@@ -88,7 +91,7 @@ class ExportLosses:
             self._write()
 
     def finish(self, reported: Iterable[SkippedRange]) -> None:
-        """Record the outcome, with the reported ranges as final."""
+        """Record the outcome; the reported ranges are final."""
         self._found = [*reported, *self._found]
         self._write()
 
@@ -110,9 +113,9 @@ def add_lines(
     wanted: ExportFormat,
     attempt: str,
 ) -> Iterator[ExportedRange]:
-    """Add written files to the manifest after recording what they lack; yield each line.
+    """Record the unread parts, then add the written files to the manifest; yield each line.
 
-    The caller adds each line to the `done` of the losses. Raises the errors of Manifest.add.
+    The caller must add each line to the `done` of `losses`. Raises the errors of Manifest.add.
     """
     losses.record_unread(written)
     for line in lines_of(written, wanted, attempt):
@@ -132,7 +135,7 @@ def _unread(written: WrittenFiles) -> Iterator[SkippedRange]:
 
 
 def cause_of(written: WrittenFiles) -> SkipCause:
-    """Return why the offsets from `written.end_offset` on could not be read."""
+    """Return the cause of the unreadable range of `written`."""
     return SkipCause.UNREADABLE if written.is_lost else SkipCause.FAILED
 
 

@@ -1,19 +1,19 @@
-"""Maintains the manifest of an export: which ranges its directory contains.
+"""Maintains the manifest of an export, which lists the ranges that its directory contains.
 
-    _attempts/<attempt>/                files being written; no reader of `data` sees them
-    _attempts/<attempt>.<id>.json       a line about to be added
-    manifest/topic_id=…/partition=…/<number>.json   a line: from then on its range counts
+    _attempts/<attempt>/                files being written, invisible to readers of `data`
+    _attempts/<attempt>.<id>.json       a line before it is added
+    manifest/topic_id=…/partition=…/<number>.json   a line, whose range counts as exported
     data/topic=…/topic_id=…/partition=…/            the files of lines, optionally by date
 
 **Duplicate rows:** two exports of the same topics must not run at once where a rename can replace a
-file (`file:`, S3). The rename can replace the line of an export that has already checked its line
-and does not notice. On HDFS, a rename refuses to replace a file, so lines never overlap.
+file (`file:`, S3). The rename can replace the line of another export that has already checked its
+line. On HDFS, a rename refuses to replace a file, so lines never overlap.
 
-An export reads all lines of a partition, and requires that none overlaps its own. Then it adds its
+An export reads all lines of a partition, and fails if one of them overlaps its own. It adds its
 line by a rename to the next number, and reads the line again. If it reads another export's line,
 its own line does not count. Otherwise, it moves the files to the paths in its line. If the export
-is interrupted, the next one moves them. So after an export that finished, `data` has all files that
-the manifest names.
+is interrupted, the next one moves the files. So when an export has finished, `data` contains all
+files that the manifest names.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from spark_tools.files import Files
 _LINES = "manifest"
 _ATTEMPTS = "_attempts"
 _TIME = "%Y%m%dT%H%M%S"
-_KEPT = timedelta(days=7)  # far longer than an attempt should take
+_KEPT = timedelta(days=7)  # far longer than an attempt takes
 
 
 class Manifest:
-    """The manifest of the directory of `files`. Not thread-safe; several exports may use it.
+    """Represents the manifest of the directory of `files`. Not thread-safe.
 
-    `complete` removes files that interrupted exports left more than a week before.
+    Several exports may use the directory, within the limits above.
     """
 
     def __init__(self, files: Files) -> None:
@@ -53,7 +53,7 @@ class Manifest:
     def complete(self, lines: Iterable[ExportedRange], now: datetime) -> None:
         """Complete interrupted exports, and remove the files of attempts older than a week.
 
-        `lines` are those of the manifest. Raises CorruptError if a file no longer exists.
+        `lines` are all lines of the manifest. Raises CorruptError if a file no longer exists.
         """
         attempts = self._files.names(_ATTEMPTS)
         started = set(attempts)
@@ -83,9 +83,9 @@ class Manifest:
     def add(self, line: ExportedRange) -> ExportedRange:
         """Add the line of a range whose files are written; return the line with its number.
 
-        Raises FencedError if another export meanwhile added a line with some of these offsets or
-        with the same number, InvalidConfigError if the driver does not see a file. In both cases
-        none of the files counts. Raises CorruptError if the line cannot be added, or if a file no
+        Raises FencedError if another export has added a line with some of these offsets or with the
+        same number, and InvalidConfigError if the driver does not see a file. In both cases, no
+        file counts as exported. Raises CorruptError if the line cannot be added, or if a file no
         longer exists.
         """
         self._require_written(line)
@@ -99,7 +99,7 @@ class Manifest:
                 break
             self._files.remove(staged)
             if self._next_number(line) == number:
-                raise CorruptError("a line of a manifest cannot be added", path=_path(numbered))
+                raise CorruptError("cannot add a line to the manifest", path=_path(numbered))
         self._known[_path(numbered)] = numbered
         self._location(numbered)
         return numbered
@@ -118,11 +118,11 @@ class Manifest:
     def _require_own(self, line: ExportedRange) -> None:
         """Raise FencedError if another export's line has this number.
 
-        Two exports may both find the number free and rename at once; then the last rename counts.
+        If two exports find the number free and rename at once, the last rename counts.
         """
         if self._files.read(_path(line)) != line.to_line():
             raise FencedError(
-                "another export has added a line under the same number",
+                "cannot add the line to the manifest: another export used its number",
                 partition=f"{line.topic}:{line.partition}",
                 offsets=line.offsets,
                 path=_path(line),
@@ -140,7 +140,7 @@ class Manifest:
                 known = self._known[path] = ExportedRange.of_line(self._files.read(path))
             if known.offsets.overlaps(line.offsets):
                 raise FencedError(
-                    "another export has exported these offsets meanwhile",
+                    "cannot add the line to the manifest: another export wrote these offsets",
                     partition=f"{line.topic}:{line.partition}",
                     offsets=line.offsets,
                     advice="Run one export of a topic at a time",
@@ -153,23 +153,27 @@ class Manifest:
         for name in line.files:
             path, target = f"{source}/{written_name(name)}", f"{line.path}/{name}"
             if not self._files.move(path, target) and not self._files.exists(target):
-                raise CorruptError("a file of an export no longer exists", file=path, target=target)
+                raise CorruptError(
+                    "cannot move a file of the export: it no longer exists",
+                    file=path,
+                    target=target,
+                )
 
     def _has_files(self, directory: str) -> bool:
-        """Return whether the directory has files, other than Spark's own."""
+        """Return whether the directory contains files other than Spark's own."""
         names = [name for name in self._files.names(directory) if not name.startswith(("_", "."))]
         return any("=" not in name or self._has_files(f"{directory}/{name}") for name in names)
 
 
 def staged_path(now: datetime) -> str:
-    """Return a path for a file to be moved; after a week, exports remove a file that is left."""
+    """Return a path for a file that will be moved; if it is not, exports remove it after a week."""
     return f"{_ATTEMPTS}/{now:{_TIME}}-{uuid4()}.json"
 
 
 def not_in_the_output(file: str) -> InvalidConfigError:
     """Return the error for a file that an executor wrote and the driver cannot see."""
     return InvalidConfigError(
-        "the driver does not see a file that an executor has written",
+        "cannot export to the directory: the driver does not see an executor's file",
         file=file,
         advice="Export to a directory that all hosts share, or to another file system",
     )

@@ -1,7 +1,7 @@
-"""Writes rows as Parquet files into a mounted directory, one file or some per date.
+"""Writes rows as Parquet into a mounted directory: one file, or one or more per date.
 
-Memory: GATHERED_BYTES of rows, twice that if they have several dates, and Arrow's buffers for one
-row group of a file.
+Memory: GATHERED_BYTES of rows, twice that if the rows have several dates, and Arrow's buffers for
+one row group.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from spark_tools.export.range_reader import DATE
 
 GATHERED_BYTES = 64 << 20
 _MAX_OPEN_FILES = 100
-"""The limit per task; an open file takes a file descriptor and its list of row groups."""
+"""The limit per task. An open file uses a file descriptor, and memory for its row groups."""
 _NO_DATE = "__HIVE_DEFAULT_PARTITION__"
-"""The name of Hive and Spark for the directory of rows without a value."""
+"""The date that Hive and Spark write in the directory name of rows with a null date."""
 
 
 class ParquetFiles:
-    """The files of one range, in order of its rows. Not thread-safe.
+    """Writes the files of one range, in the order of its rows. Not thread-safe.
 
-    Rows are buffered up to `gathered_bytes`. With the column `date`, each flush writes one row
-    group per date into the date's directory. Beyond the limit of open files, the least recently
-    used file is closed, and its date gets another file later.
+    Buffers about `gathered_bytes` of rows. With the column `date`, each flush writes one row group
+    per date into the date's directory. At the limit of open files, closes the least recently used
+    file; later rows of its date go to another file.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class _File:
 
 
 _REPEATED = ["key", "timestampType", "leader_epoch", "headers.list.element.key"]
-"""Columns with repeated values. Arrow drops other columns' dictionaries after the first page."""
+"""The columns with repeated values. Arrow drops other dictionaries after the first page."""
 
 
 def _by_date(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of each date with its directory; without dates, all rows and an empty name."""
+    """Yield each date's directory and rows; an empty name and all rows if there is no date."""
     if DATE not in rows.schema.names:
         yield "", rows
         return

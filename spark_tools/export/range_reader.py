@@ -24,11 +24,17 @@ DATE = "date"
 OFFSET = "offset"
 TIMESTAMP = "timestamp"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Years 1 to 9999 as days since 1970: readers of date directories accept no other years."""
+"""The first and last day of the years 1 to 9999, in days since 1970.
+
+Readers of date directories accept no other years.
+"""
 
 
 class RangeReader:
-    """One pass over a range. Not thread-safe. `options` have the column `offset` and FAILFAST."""
+    """Represents one pass over a range. Not thread-safe.
+
+    `options` must select the column `offset` and the mode FAILFAST.
+    """
 
     def __init__(
         self, file_range: FileRange, storage: RemoteStorageManager, options: ReadOptions
@@ -42,7 +48,10 @@ class RangeReader:
         self._error: TieredStorageError | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order of offset. Raises InvalidConfigError."""
+        """Yield the rows in order of offset, up to the first unreadable one.
+
+        Raises InvalidConfigError.
+        """
         for piece in self._file_range.pieces:
             self._next_offset = max(self._next_offset, piece.offsets.start_offset)
             try:
@@ -64,7 +73,7 @@ class RangeReader:
             self._next_offset = piece.offsets.end_offset
 
     def written(self, names: tuple[str, ...]) -> WrittenFiles:
-        """Return the outcome after all rows are written to these files."""
+        """Return the outcome; the caller has written all rows to the files `names`."""
         whole = self._file_range.offsets.end_offset
         return WrittenFiles(
             file_range=self._file_range,
@@ -83,7 +92,7 @@ class RangeReader:
 
 
 def with_date(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Append the date of each record's timestamp in UTC; null outside the years 1 to 9999."""
+    """Append the UTC date of each record's timestamp; null outside the years 1 to 9999."""
     days = batch.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
     numbers = days.cast(pa.int32())
     is_date = pc.and_(pc.greater_equal(numbers, _FIRST_DAY), pc.less_equal(numbers, _LAST_DAY))

@@ -19,10 +19,10 @@ _OPTIONS = {"partition_by": "--partition-by"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedRange:
-    """A line of the manifest: offsets of a partition that files contain completely.
+    """Represents a line of the manifest: a range of offsets whose records are all in `files`.
 
     `files` are relative to `path`, and their names begin with offsets. `attempt` names the attempt
-    that wrote the files. `number` is the line's position in its partition. `columns` are
+    that wrote the files. `number` counts the lines of the partition from 0. `columns` are
     comma-separated in alphabetical order; `partition_by` is `date` or empty.
     """
 
@@ -50,12 +50,15 @@ class ExportedRange:
 
     @classmethod
     def of_line(cls, text: str) -> ExportedRange:
-        """Decode a line. Raises CorruptError, InvalidConfigError for an earlier version's line."""
+        """Decode a line.
+
+        Raises CorruptError, and InvalidConfigError if an earlier version wrote the line.
+        """
         try:
             values = json.loads(text)
             if isinstance(values, dict) and "attempt" in values and "files" not in values:
                 raise InvalidConfigError(
-                    "an earlier version exported to this directory",
+                    "cannot export to this directory: an earlier version of rlm used it",
                     path=values.get("path"),
                     advice="Export to another directory",
                 )
@@ -73,7 +76,7 @@ class ExportedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFormat:
-    """The form of an export's rows, the same in all of its files."""
+    """Represents the form of an export's rows, which is the same in all files."""
 
     columns: str
     isolation: str
@@ -83,7 +86,7 @@ class ExportFormat:
     def of(
         cls, options: ReadOptions, *, by_date: bool, decoding: Decoding = NOT_DECODING
     ) -> ExportFormat:
-        """Return the format; a decoded column has its data format after its name."""
+        """Return the format; a colon and the data format follow the name of a decoded column."""
         formats = {each.column: f":{each.schema.format.value}" for each in decoding.readers}
         names = decoding.columns(options.columns)
         return cls(
@@ -95,7 +98,7 @@ class ExportFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRange:
-    """A range of offsets to export."""
+    """Represents a range of offsets to export."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -107,7 +110,7 @@ def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> No
         for name, value in asdict(wanted).items():
             if (before := getattr(each, name)) != value:
                 raise InvalidConfigError(
-                    "an earlier export to this directory used another value",
+                    "cannot export to this directory: an earlier export used another value",
                     option=_OPTIONS.get(name, name),
                     found=value or "none",
                     expected=before or "none",
@@ -116,7 +119,7 @@ def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> No
 
 
 def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[PlannedRange]:
-    """Return the planned ranges of each partition without the exported ones, ascending."""
+    """Return the ranges of each partition that are planned but not exported, ascending."""
     planned: dict[TopicIdPartition, list[OffsetRange]] = {}
     for piece in pieces:
         planned.setdefault(piece.topic_id_partition, []).append(piece.offsets)
@@ -132,10 +135,10 @@ def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[Pl
 def lost(
     planned: PlannedRange, exported: Sequence[OffsetRange], known: Iterable[OffsetRange]
 ) -> tuple[OffsetRange, ...]:
-    """Return the ranges that expired between the planned one and the last exported one below it.
+    """Return the ranges that expired between `planned` and the last exported range below it.
 
-    `exported` are the partition's exported ranges, ascending. `known` are ignored: recorded gaps
-    and ranges whose loss is recorded.
+    `exported` are the partition's exported ranges, ascending. Omits the ranges `known`: recorded
+    gaps, and skipped ranges already on record.
     """
     start_offset = planned.offsets.start_offset
     count = bisect_right(exported, start_offset, key=lambda each: each.end_offset)

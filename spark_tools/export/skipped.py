@@ -1,11 +1,11 @@
-"""Records in an export's directory the ranges that it skipped, until they are exported.
+"""Records the ranges that exports to a directory skipped, until they are exported.
 
-    _attempts/<time>-<id>.json          a record about to be added
+    _attempts/<time>-<id>.json          a record before it is added
     skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
-The records do not decide what is exported later: the next export writes every stored range that
-the manifest lacks. The records give the reasons, and state after a range's expiry that its loss was
-reported.
+The records do not decide what is exported later: the next export writes every stored range that is
+not in the manifest. The records give the reasons. After a range has expired, its record shows that
+the loss was reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Partition = tuple[str, int]
 
 
 class SkipCause(Enum):
-    """Why a range is skipped: lost or damaged, expired before its export, or failed for now."""
+    """Lists why a range is skipped: lost or damaged, expired unexported, or failed for now."""
 
     UNREADABLE = "unreadable"
     EXPIRED = "expired"
@@ -48,7 +48,10 @@ SKIPPED_RANGE = JsonShape(
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),
         "start_offset": JsonField(JsonKind.OFFSET, "The first offset."),
         "end_offset": JsonField(JsonKind.OFFSET, "The offset after the last one."),
-        "cause": JsonField(JsonKind.TEXT, "`unreadable`, `expired` or `failed`."),
+        "cause": JsonField(
+            JsonKind.TEXT,
+            "`unreadable` (lost or damaged), `expired` (before its export) or `failed` (for now).",
+        ),
         "reason": JsonField(JsonKind.TEXT, "Why the range was skipped."),
     },
 )
@@ -56,7 +59,10 @@ SKIPPED_RANGE = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRange:
-    """Offsets [start_offset, end_offset) that are in no file; `is_final`: the loss was reported."""
+    """Represents offsets [start_offset, end_offset) that are in no file.
+
+    `is_final` is true if an export has reported the loss.
+    """
 
     topic: str
     topic_id: str
@@ -76,7 +82,7 @@ class SkippedRange:
         return self.topic_id, self.partition
 
     def within(self, offsets: OffsetRange) -> SkippedRange:
-        """Return the record for a part of the offsets."""
+        """Return the record with the offsets `offsets`."""
         return replace(self, start_offset=offsets.start_offset, end_offset=offsets.end_offset)
 
     @classmethod
@@ -100,10 +106,10 @@ class SkippedRange:
             found = cls(**json.loads(text))
         except (ValueError, TypeError) as error:
             raise CorruptError(
-                "the file is not the record of a skipped range", found=text[:200]
+                "the record of a skipped range is malformed", found=text[:200]
             ) from error
         if any(type(getattr(found, field.name)).__name__ != field.type for field in fields(cls)):
-            raise CorruptError("the file is not the record of a skipped range", found=text[:200])
+            raise CorruptError("the record of a skipped range is malformed", found=text[:200])
         return found
 
     @property
@@ -112,16 +118,16 @@ class SkippedRange:
 
     @property
     def _path(self) -> str:
-        """The path depends on the contents, so that no rename replaces a file."""
+        """The path, with a checksum of the record so that no rename replaces another record."""
         checksum = f"{crc32(self._text.encode()):08x}"
         name = f"{self.start_offset:020d}-{self.end_offset:020d}.{checksum}.json"
         return f"{_RECORDS}/topic_id={self.topic_id}/partition={self.partition}/{name}"
 
 
 class SkippedRanges:
-    """The skipped ranges of the directory of `files`. Not thread-safe.
+    """Represents the skipped ranges of the directory of `files`. Not thread-safe.
 
-    A file that is not such a record is ignored, with a warning.
+    Ignores a malformed record and logs a warning.
     """
 
     def __init__(self, files: Files) -> None:
@@ -145,7 +151,7 @@ class SkippedRanges:
         return list(self._written.values())
 
     def replace(self, ranges: Iterable[SkippedRange]) -> None:
-        """Replace the recorded ranges; new files are added before old ones are removed."""
+        """Replace the recorded ranges: add the new files, then remove the old ones."""
         wanted = {each._path: each for each in ranges}  # noqa: SLF001 - this module's
         for path, each in wanted.items():
             if self._written.get(path) != each:
@@ -155,7 +161,7 @@ class SkippedRanges:
         self._written = wanted
 
     def _add(self, path: str, skipped: SkippedRange) -> None:
-        """Write a staged file and move it, so that readers only see complete records."""
+        """Write a staged file and move it, so that readers see only complete records."""
         staged = staged_path(datetime.now(UTC))
         self._files.write(staged, skipped._text)  # noqa: SLF001 - as above
         if not self._files.move(staged, path):  # another export has recorded the same range
@@ -163,7 +169,7 @@ class SkippedRanges:
 
 
 def _paths(files: Files, directory: str) -> list[str]:
-    """Return the paths of all JSON files in a directory and below."""
+    """Return the paths of all JSON files in a directory and its subdirectories."""
     found = []
     for name in files.names(directory):
         path = f"{directory}/{name}"
@@ -174,9 +180,9 @@ def _paths(files: Files, directory: str) -> list[str]:
 def unexported(
     ranges: Iterable[SkippedRange], covered: Mapping[Partition, Iterable[OffsetRange]]
 ) -> list[SkippedRange]:
-    """Return the parts of ranges outside `covered`; an overlap of two stays in the first one.
+    """Return the parts of `ranges` outside `covered`; overlapping offsets stay in the first range.
 
-    `covered` are each partition's exported ranges and those that need no export.
+    `covered` are each partition's exported ranges and the ranges that need no export.
     """
     taken = {key: list(offsets) for key, offsets in covered.items()}
     found = []
@@ -191,7 +197,7 @@ def unexported(
 def expired(
     ranges: Iterable[SkippedRange], log_starts: Mapping[Partition, int]
 ) -> list[SkippedRange]:
-    """Return, as final, the parts below the log starts that were not final before."""
+    """Return the parts below the log start offsets as final; omit ranges that were final before."""
     return [
         replace(
             each,
@@ -205,7 +211,7 @@ def expired(
 
 
 def skipped_json(skipped: SkippedRange) -> dict[str, object]:
-    """Return the range for a report; `SKIPPED_RANGE` describes it."""
+    """Return the range as JSON values for a report; `SKIPPED_RANGE` describes them."""
     return {
         name: value
         for name, value in asdict(skipped).items()

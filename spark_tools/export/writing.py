@@ -1,7 +1,7 @@
-"""Writes the files of several ranges by one Spark job, with one task per range.
+"""Writes the files of several ranges in one Spark job, with one task per range.
 
-If the directory is on the executors' host or mounted there, tasks write Parquet by Arrow, in a
-third of the time. Spark writes to other file systems, and with codecs that Arrow does not have.
+If the directory is on the executors' host or mounted there, tasks write Parquet with Arrow, in a
+third of the time. Spark writes to other file systems, and writes with codecs that Arrow lacks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from spark_tools.schemas.decoding import NOT_DECODING, Decoding
 from spark_tools.spark.hadoop_files import HadoopFiles
 
 COLUMNS_OF_PATHS = ("topic", "partition")
-"""The columns that name directories; readers take their values from there."""
+"""The columns whose values are in the names of directories, from which readers get them."""
 
 _TIMESTAMP_OPTION = "spark.sql.parquet.outputTimestampType"
 _CODEC_OPTION = "spark.sql.parquet.compression.codec"
@@ -42,7 +42,7 @@ _ARROWS_CODECS |= {"uncompressed": "none", "lz4_raw": "lz4"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsToWrite:
-    """The parameters of a task that reads and writes rows. Spark sends it to executors."""
+    """Represents the parameters of a task that exports rows. Spark sends them to executors."""
 
     connection: ClusterConnection
     options: ReadOptions
@@ -75,12 +75,12 @@ class RowsToWrite:
 
     @property
     def ddl(self) -> str:
-        """The columns and the offset as Spark DDL."""
+        """The written columns and the column `offset` as Spark DDL."""
         types = self.decoding.spark_types(self.options.columns, quoted=True)
         return spark_ddl(tuple(dict.fromkeys((*self.columns, OFFSET))), types)
 
     def read(self, file_range: FileRange) -> Iterator[pa.RecordBatch | WrittenFiles]:
-        """Yield the rows, with their date if `by_date`; then the outcome, without file names."""
+        """Yield the rows, with the date if `by_date`; then yield the outcome without file names."""
         storage = self.connection.store.open()
         try:
             reader = RangeReader(file_range, storage, self.options)
@@ -104,9 +104,9 @@ def write_files(
     work: RowsToWrite,
     ranges: Sequence[FileRange],
 ) -> list[WrittenFiles]:
-    """Write each range's files below the directory `attempt`; return outcomes in the ranges' order.
+    """Write each range's files below the directory `attempt`; return the outcomes in range order.
 
-    Raises Spark's errors, CorruptError if a task has no outcome, and InvalidConfigError if the
+    Raises Spark's errors, CorruptError if a task returned no outcome, and InvalidConfigError if the
     driver does not see a task's files.
     """
     local = files.local_path(attempt)
@@ -116,13 +116,13 @@ def write_files(
     else:
         found = _by_arrow(spark, Path(local), codec, work, ranges)
     if len(found) != len(ranges):
-        raise CorruptError("a task of an export has no outcome", attempt=attempt)
+        raise CorruptError("cannot finish the export: a task returned no outcome", attempt=attempt)
     require_named(found, attempt)
     return found
 
 
 def require_named(written: Iterable[WrittenFiles], attempt: str) -> None:
-    """Raise InvalidConfigError for records without a file in the directory `attempt`."""
+    """Raise InvalidConfigError if a range has records but no file in the directory `attempt`."""
     if any(each.records_count and not each.names for each in written):
         raise not_in_the_output(attempt)
 
@@ -136,7 +136,7 @@ def _by_arrow(
 
 
 def _tasks(spark: SparkSession, ranges: Sequence[FileRange]) -> DataFrame:
-    """Return a row per range, with the range's number, in a partition of its own."""
+    """Return one row per range, each in a separate partition, with the range's number."""
     return spark.range(0, len(ranges), 1, max(1, len(ranges)))
 
 
@@ -165,7 +165,7 @@ def _write_with_arrow(
 
 
 class _Outcomes(AccumulatorParam[dict[int, bytes]]):
-    """Outcomes by task number; Spark merges those of each completed task once."""
+    """Represents outcomes by range number; Spark merges those of each completed task once."""
 
     def zero(self, value: dict[int, bytes]) -> dict[int, bytes]:
         return {}
@@ -205,7 +205,7 @@ def _by_spark(
 
 @contextmanager
 def _timestamps_as_arrow_writes_them(spark: SparkSession) -> Iterator[None]:
-    """Replace Spark's default, INT96, which has no time zone."""
+    """Replace INT96, Spark's default, because it has no time zone."""
     before = spark.conf.get(_TIMESTAMP_OPTION, None)
     spark.conf.set(_TIMESTAMP_OPTION, "TIMESTAMP_MICROS")
     try:

@@ -1,4 +1,4 @@
-"""Defines the arguments that all jobs share, and returns the configuration that they give."""
+"""Defines the arguments of all jobs, and returns the configuration that they give."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _NO_OUTCOME = "none"
 
 
 def count_above_zero(text: str) -> int:
-    """Parse a whole number above 0, for an option where 0 has no meaning."""
+    """Parse a whole number above 0."""
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
@@ -52,7 +52,7 @@ def duration_in_s(text: str) -> int:
     """Parse a duration of whole seconds above 0, with a unit or in seconds."""
     found_ms = _amount(text, partial(parse_duration, unit_ms=1000), least=1)
     if found_ms % 1000:
-        raise argparse.ArgumentTypeError(f"not a whole number of seconds: {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
     return found_ms // 1000
 
 
@@ -62,7 +62,7 @@ def _amount(text: str, parse: Callable[[str], int], *, least: int) -> int:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if found < least:
-        raise argparse.ArgumentTypeError(f"must be above 0: {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
     return found
 
 
@@ -81,10 +81,7 @@ def _timeout_in_ms(text: str) -> int:
 
 
 def shared_arguments(name: str, description: str, *, example: str, operands: str = "") -> JobParser:
-    """Return a parser with the arguments of all jobs. Those that `rlm` also has are named alike.
-
-    The parser accepts only whole names of options: an abbreviation of --delete must not delete.
-    """
+    """Return a parser with the arguments of all jobs, which have the same names as in `rlm`."""
     parser = JobParser(
         prog=name,
         usage=f"%(prog)s [OPTIONS]{operands}",
@@ -135,7 +132,7 @@ def _add_cluster(parser: JobParser) -> None:
         "--command-config",
         example="client.properties",
         metavar="FILE",
-        help="Properties of the Kafka client (TLS, SASL), with --bootstrap-server.",
+        help="File with settings of the Kafka client (TLS, SASL); needs --bootstrap-server.",
     )
     parser.add_argument(
         "--option",
@@ -152,15 +149,16 @@ def _add_cluster(parser: JobParser) -> None:
         metavar="DURATION",
         type=_timeout_in_ms,
         default=_DEFAULT_TIMEOUT,
-        help="How long to wait for each answer of the cluster; in seconds if it has no unit."
+        help="How long to wait for each response from the cluster; in seconds if it has no unit."
         " [default: %(default)s]",
     )
 
 
 def add_confirmation(parser: JobParser, *, dry_run: str) -> None:
-    """Mark the parser as that of a job that deletes: add `--dry-run`, with its help, and `--yes`.
+    """Mark the parser's job as one that deletes, and add `--dry-run` and `--yes`.
 
-    The job calls `require_consent` before it connects (rsm.program.confirmation).
+    `dry_run` is the help of `--dry-run`. The job must call `require_consent` before it connects
+    (rsm.program.confirmation).
     """
     parser.deletes = True
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
@@ -176,16 +174,20 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the keys that the command line gives, with the path of the configuration file.
 
-    The file is that of `--config`, or the host's unless an option names the brokers. Raises
-    InvalidConfigError for an `--option` without a value, for two sources of the brokers or none,
-    and for a `--command-config` that has no effect or cannot be read.
+    The file is that of `--config`; if it is not given and no option names the brokers, the host's
+    file. Raises InvalidConfigError for an `--option` that has no value, for `--config` together
+    with `--bootstrap-server`, if nothing names the brokers, and for a `--command-config` that has
+    no effect or cannot be read.
     """
     values = _of_command_config(arguments)
     for text in arguments.option:
         key, equals, value = text.partition("=")
         if not equals:
             raise InvalidConfigError(
-                "a setting has no value", option="--option", found=text, expected="KEY=VALUE"
+                "the setting is invalid: it has no value",
+                option="--option",
+                found=text,
+                expected="KEY=VALUE",
             )
         values[key.strip()] = value.strip()
     if arguments.bootstrap_server is not None:
@@ -203,9 +205,9 @@ def given_options(arguments: argparse.Namespace, environment: Mapping[str, str])
 
 
 def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the keys of the client's file, with the prefix of the client's settings.
+    """Return the keys of `--command-config`; settings of the client get their prefix.
 
-    The file may also have keys of `rlm run`'s file that jobs read. Raises InvalidConfigError.
+    The file may also contain keys of `rlm run`'s file. Raises InvalidConfigError.
     """
     if arguments.command_config is None:
         return {}
@@ -223,7 +225,7 @@ def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
 def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()) -> None:
     """Raise InvalidConfigError for an unknown option, such as a misspelled key.
 
-    `passed_on` are prefixes of keys that other components validate.
+    Other components validate keys with the prefixes `passed_on`.
     """
     known = (CLIENT_PREFIX, *passed_on)
     unknown = [name for name in options if name not in KEYS and not name.startswith(known)]

@@ -1,6 +1,6 @@
 """Ends a job with an exit code, and reports its outcome.
 
-`--fail-on` selects which of the `CHOSEN_OUTCOMES` set the exit code. The rest of them end with 0.
+Of the `CHOSEN_OUTCOMES`, only those in `--fail-on` set the exit code; the others end with 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 
 
 class JobOutcome(Enum):
-    """How a job ended by itself; the value is its name in `--fail-on` and in summaries."""
+    """Represents how a job ended that did not fail.
+
+    The value is the outcome's name in `--fail-on` and in summaries.
+    """
 
     DONE = "done"
     UNDECIDED = "undecided"
@@ -52,9 +55,9 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         _EXIT_CODES[JobOutcome.DONE]: "done",
         _FAILED: "failed",
         _WRONG: "the command line, the configuration or a name in it is wrong, a needed "
-        "confirmation is missing, or the brokers or the store cannot be reached at the start",
-        _EXIT_CODES[JobOutcome.UNDECIDED]: "the audit could not decide: a source did not answer "
-        "completely, see [the audit](spark.md#rlm-audit-the-store-against-the-metadata)",
+        "confirmation is missing, or the job cannot reach the brokers or the store at its start",
+        _EXIT_CODES[JobOutcome.UNDECIDED]: "the audit could not decide, because a source did not "
+        "answer completely: see [the audit](spark.md#rlm-audit-the-store-against-the-metadata)",
         _EXIT_CODES[JobOutcome.DATA_LOSS]: "done, and data is lost or damaged: the audit found "
         "`missing`, `size`, `checksum` or `gap`; the export "
         "[skipped](spark.md#what-an-export-skips) damaged, missing or expired ranges",
@@ -109,7 +112,7 @@ def report_shape(
 
 
 def counts_shape(name: str, meanings: Iterable[tuple[str, str]]) -> JsonShape:
-    """Describe the counts of a job, each by its name."""
+    """Describe the counts of a job; `meanings` are pairs of a name and its meaning."""
     return JsonShape(
         name=name,
         meaning="Only counts above 0.",
@@ -121,7 +124,7 @@ def counts_shape(name: str, meanings: Iterable[tuple[str, str]]) -> JsonShape:
 
 
 def print_line(arguments: argparse.Namespace, line: str) -> None:
-    """Print a line at once, for people; nothing with `--json`."""
+    """Print a line for people at once; print nothing with `--json`."""
     if not arguments.json:
         write_output(f"{line}\n")
 
@@ -133,9 +136,9 @@ def end_job(
     counts: Mapping[str, int],
     details: Mapping[str, object] | None = None,
 ) -> int:
-    """Print and write the summary if the command line requests it; return the exit code.
+    """Print and write the summary as the command line requests; return the exit code.
 
-    `counts` are the job's own counts. `details` are additional keys of the summary.
+    `details` are additional keys of the summary.
     """
     is_reported = outcome not in CHOSEN_OUTCOMES or outcome in arguments.fail_on
     exit_code = _EXIT_CODES[outcome] if is_reported else 0
@@ -157,7 +160,7 @@ def end_job(
 
 
 def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
-    """Write atomically, or in place if the path is a device, a pipe or a mount."""
+    """Write atomically; write in place if the path is a device, a pipe or a mount."""
     text = _json_text(summary)
     if path.exists() and (not path.is_file() or path.is_mount()):
         path.write_text(text, encoding="utf-8")
@@ -172,7 +175,7 @@ def _json_text(summary: Mapping[str, object]) -> str:
 
 
 def _begin_summary(path: Path) -> None:
-    """Replace an earlier summary by one of a running job. Raises InvalidConfigError."""
+    """Replace an earlier summary with that of a running job. Raises InvalidConfigError."""
     try:
         _write_summary(path, {"outcome": "running"})
     except (OSError, ValueError) as error:
@@ -189,8 +192,8 @@ def _begin_summary(path: Path) -> None:
 def _ended_by_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that the job cleans up.
 
-    Some libraries replace this exception by one of their own, for example a Kafka consumer during
-    its creation. After a signal, the program exits with the signal's code in any case.
+    Some libraries replace this exception with their own, for example while they create a Kafka
+    consumer. In any case, the program exits with the code of the first signal.
     """
     received: list[int] = []
 
@@ -211,10 +214,10 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -> None:
-    """Run the job and exit. Expected errors, also of disks and Spark, print one line.
+    """Run the job and exit. For an expected error, such as one of a disk or of Spark, print a line.
 
-    A job that ends by itself has written its summary. For a job that fails or is interrupted, this
-    function writes the summary.
+    If the job fails or is interrupted, this function writes the summary. Otherwise, the job has
+    written it.
     """
     try:
         if summary is not None:
@@ -242,7 +245,7 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
 
 
 def _record_failure(name: str, summary: Path | None, exit_code: int, reason: str) -> None:
-    """Write a failed job's summary if the command line names a file; ignore a failed write."""
+    """Write a failed job's summary if `summary` is a path; ignore a failed write."""
     if summary is None:
         return
     failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}

@@ -1,4 +1,4 @@
-"""Writes a job's text to standard output, whose reader may be gone or whose disk may be full."""
+"""Writes a job's text to standard output. Its reader may be gone, or its disk may be full."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rsm.program.standard_output import give_up_output, unwritable_output
 
 
 def write_output(text: str) -> None:
-    """Write at once. A job continues without output if the reader is gone, as after `| head`.
+    """Write at once. If the reader is gone, as after `| head`, the job continues without output.
 
     Raises RetriableError if the output cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Parses a job's command line, and reports its errors as `rlm` does.
+"""Parses a job's command line, and reports errors as `rlm` does.
 
 The error for an unknown option or value suggests a similar one.
 """
@@ -43,10 +43,10 @@ class _Help(argparse.HelpFormatter):
 
 
 class JobParser(argparse.ArgumentParser):
-    """Parses a job's command line. Arguments with a value have examples, for docs/spark-jobs.md.
+    """Parses a job's command line. `examples` has a value of each option for docs/spark-jobs.md.
 
-    Accepts only whole names of options: an abbreviation of --delete must not delete. `deletes`: the
-    job can delete data of the cluster, and asks before.
+    Accepts only whole names of options: an abbreviation of --delete must not delete. `deletes` is
+    True if the job can delete data of the cluster and first asks for confirmation.
     """
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of the parent
@@ -61,7 +61,7 @@ class JobParser(argparse.ArgumentParser):
         )
 
     def add_argument(self, *names: Any, example: str = "", **settings: Any) -> argparse.Action:  # noqa: ANN401 - as above
-        """Add an argument; `example` is a value for it."""
+        """Add an argument; `example` is one of its values."""
         if "choices" in settings:
             settings.setdefault("type", partial(one_of, settings["choices"]))
         action = super().add_argument(*names, **settings)
@@ -70,13 +70,13 @@ class JobParser(argparse.ArgumentParser):
 
     @property
     def arguments(self) -> tuple[argparse.Action, ...]:
-        """All arguments, in the order of the help."""
+        """Return all arguments, in the order of the help."""
         return tuple(self._actions)
 
     def parse_args(  # type: ignore[override]  # no job needs another namespace
         self, args: Sequence[str] | None = None
     ) -> argparse.Namespace:
-        """Return the arguments; print what is wrong and exit with 2 unless all are valid."""
+        """Return the arguments; if one is invalid, print the error and exit with 2."""
         try:
             found, unknown = self.parse_known_args(args)
         except argparse.ArgumentError as error:
@@ -91,14 +91,14 @@ class JobParser(argparse.ArgumentParser):
         self.print_text(self.format_help())
 
     def print_text(self, text: str) -> None:
-        """Print to standard output; print an error and exit with 1 if that fails."""
+        """Print to standard output; if that fails, print an error and exit with 1."""
         try:
             write_output(text)
         except RetriableError as error:
             self.exit(_FAILED, f"{self.prog}: {error}\n")
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and what is wrong, as `rlm` does, and exit with 2."""
+        """Print the usage and the error, as `rlm` does, and exit with 2."""
         usage = self.format_usage().replace("usage: ", "Usage: ", 1)
         self.exit(_WRONG, f"{usage}Try '{self.prog} -h' for help.\nError: {message}\n")
 
@@ -114,7 +114,7 @@ class JobParser(argparse.ArgumentParser):
 
 
 def one_of(known: Iterable[str], text: str) -> str:
-    """Return the text if it is known; otherwise raise ArgumentTypeError with a similar one."""
+    """Return the text if it is known; otherwise raise ArgumentTypeError, with a similar text."""
     names = tuple(known)
     if text not in names:
         listed = ", ".join(map(repr, names))

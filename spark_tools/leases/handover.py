@@ -1,12 +1,12 @@
 """Hands the read leases of Spark's planning processes over to the keeper of their application.
 
-Spark plans in Python processes of its own. The process of a batch query ends before the query runs.
-Spark ends the process of a stream by a signal, without a call of its reader's `stop`. So neither
-process can release its leases; the keeper (keeper.py) does, in the driver's process.
+Spark plans in separate Python processes. The process of a batch query ends before the query runs.
+Spark ends the process of a stream with a signal, and does not call its reader's `stop`. So neither
+process can release its leases; the keeper (keeper.py) in the driver's process releases them.
 
-The process sends `Use`, and the keeper answers with the holder name of leases. Then the process
-sends leases and signals, until it closes its connection or ends. Of these, the keeper answers only
-`PLAN`.
+The process sends `Use`, and the keeper answers with the name of the leases' holder. Then the
+process sends leases and signals, until it closes its connection or ends. Of these messages, the
+keeper answers only `PLAN`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _RESPONSE_S = 30.0
 
 
 class Use(Enum):
-    """What a process plans, and so when the keeper releases its leases."""
+    """Represents the kind of query that a process plans; the kind decides when leases end."""
 
-    BATCH = auto()  # after an idle period of the application
-    STREAM = auto()  # on RELEASE, and when the process ends
+    BATCH = auto()  # released after an idle period of the application
+    STREAM = auto()  # released on RELEASE, and when the process ends
 
 
 class Signal(Enum):
-    """What a process sends between leases."""
+    """Represents a message that a process sends between leases."""
 
     PLAN = auto()
     PLANNED = auto()
@@ -46,7 +46,7 @@ Message: TypeAlias = Use | Signal | tuple[LeaseTopic, ReadLeaseTaken]
 
 
 class _HandedOverLeases:
-    """Sends leases to the keeper. After a failure it sends nothing more. Not thread-safe."""
+    """Sends leases to the keeper. After a failure, it sends nothing more. Not thread-safe."""
 
     def __init__(self, keeper: Connection, holder: str) -> None:
         self.holder = holder
@@ -55,7 +55,7 @@ class _HandedOverLeases:
         self._has_leases = False
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Have the keeper renew a lease; a lease that cannot be sent expires unrenewed."""
+        """Request renewal by the keeper. If the request cannot be sent, the lease expires."""
         self._has_leases = True
         self._send((topic, lease))
 
@@ -69,13 +69,13 @@ class _HandedOverLeases:
             self._send(Signal.PLANNED)
 
     def release(self) -> None:
-        """Have the keeper release all leases that were sent. Does not wait for it."""
+        """Request the release of all sent leases. Does not wait for the keeper."""
         if self._has_leases:
             self._send(Signal.RELEASE)
         self._has_leases = False
 
     def close(self) -> None:
-        """Disconnect; the keeper then releases leases as at the end of this process."""
+        """Disconnect; the keeper acts as if this process had ended."""
         self._keeper.close()
 
     def _send(self, message: Message, *, is_answered: bool = False) -> None:
@@ -92,7 +92,7 @@ class _HandedOverLeases:
 
 
 class _UnkeptLeases:
-    """Takes leases that nobody renews; they stay until they expire."""
+    """Accepts leases, and does not renew them. They expire."""
 
     def __init__(self) -> None:
         self.holder = new_holder()
@@ -103,9 +103,10 @@ class _UnkeptLeases:
 
 @contextmanager
 def batch_leases(address: str | None) -> Iterator[LeaseHolder]:
-    """Yield the receiver of the leases of a batch query, which is planned within the context.
+    """Yield the holder of a batch query's leases; plan the query within the context.
 
-    The keeper at `address` renews them. Without a keeper, as with Spark Connect, they expire.
+    The keeper at `address` renews the leases. If there is no keeper, as with Spark Connect, they
+    expire.
     """
     kept = _reached(address, Use.BATCH)
     if kept is None:
@@ -117,10 +118,10 @@ def batch_leases(address: str | None) -> Iterator[LeaseHolder]:
 
 @contextmanager
 def stream_leases(address: str | None) -> Iterator[RenewedLeases]:
-    """Yield the receiver of a stream's leases, which are released at the end of the context.
+    """Yield the holder of a stream's leases; release them at the end of the context.
 
-    The keeper at `address` also releases them when this process ends. Without a keeper this process
-    renews its leases, and they expire after it is killed.
+    The keeper at `address` also releases them when this process ends. If there is no keeper, this
+    process renews its leases; if it is killed, they expire.
     """
     leases = _reached(address, Use.STREAM) or LeaseRenewal(new_holder())
     with closing(leases):
@@ -128,7 +129,7 @@ def stream_leases(address: str | None) -> Iterator[RenewedLeases]:
 
 
 def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
-    """Connect to the keeper; return None without an address, or if it does not answer."""
+    """Connect to the keeper; return None if there is no address, or if it does not answer."""
     if address is None:
         return None
     try:
@@ -142,7 +143,10 @@ def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
 
 
 def _answer(keeper: Connection) -> str:
-    """Return the keeper's next message. Raises OSError, or EOFError if it has ended."""
+    """Return the keeper's next message.
+
+    Raises OSError, and EOFError if the keeper has disconnected.
+    """
     if not keeper.poll(_RESPONSE_S):
         raise TimeoutError(f"the keeper of read leases did not answer within {_RESPONSE_S:.0f} s")
     answer: str = keeper.recv()

@@ -1,12 +1,12 @@
 """Keeps the read leases of an application's queries in the driver's process.
 
-Planning processes send their leases (handover.py) by a socket that only the same user of the host
-can reach.
+Planning processes send their leases (handover.py) through a socket. Only the same user of the host
+can connect to it.
 
-The keeper renews the leases of batch queries while the application has work, and releases them
-after an idle period. It does not know which job reads which lease, so every job of the application
-counts as work. The leases of a stream are renewed until its process releases them, or ends in any
-way: the operating system then closes the socket.
+The keeper renews the leases of batch queries while the application runs jobs, and releases them
+after an idle period. It cannot assign leases to jobs, so every job of the application counts. The
+keeper renews the leases of a stream until the stream's process releases them, or ends in any way:
+the operating system then closes the socket.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _LOOK_S = 0.5
 class LeaseKeeper:
     """Renews and releases the leases of one application. Thread-safe.
 
-    `address` is for `batch_leases` and `stream_leases`. `has_work` returns whether the application
-    runs any job. After `idle_s` without a job, the keeper releases the leases of batch queries.
+    `batch_leases` and `stream_leases` connect to `address`. `has_work` returns whether the
+    application runs any job. If it runs none for `idle_s`, the keeper releases the leases of batch
+    queries.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class LeaseKeeper:
         self.address = str(Path(self._directory) / "keeper")
         try:
             self._listener = Listener(self.address, family="AF_UNIX")
-        except OSError:  # such as a directory of temporary files whose path is too long
+        except OSError:  # for example, the path of the directory for temporary files is too long
             shutil.rmtree(self._directory, ignore_errors=True)
             raise
         self._active_s = time.monotonic()
@@ -78,7 +79,7 @@ class LeaseKeeper:
             try:
                 process = self._listener.accept()
                 is_failing = False
-            except OSError as error:  # closed, or too many open files: processes wait to be served
+            except OSError as error:  # closed, or too many open files: new processes then wait
                 if not (is_failing or self._is_closed.is_set()):
                     _log.warning(LogLine("cannot receive read leases: trying again", error=error))
                 is_failing = True
@@ -110,7 +111,7 @@ class LeaseKeeper:
         self._active_s = time.monotonic()
 
     def _received(self, process: Connection) -> Iterator[Message]:
-        """Yield a process's messages until it ends; if the keeper is closed, those sent so far."""
+        """Yield a process's messages until it ends, or until the keeper closes and none is left."""
         with suppress(EOFError, OSError):
             while True:
                 is_closed = self._is_closed.is_set()

@@ -1,7 +1,7 @@
 """Renews read leases until they are released.
 
-A new record renews a lease after a third of its duration. A tombstone releases it, so that expiry
-continues at once and does not wait until the lease ends.
+After a third of a lease's duration, a new record renews it. A tombstone releases it. Then segments
+can expire at once, and not only after the lease's end.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _RETRY_MAX_S = 5.0
 
 
 class LeaseHolder(Protocol):
-    """Takes over the leases of a plan."""
+    """Receives the leases of a plan, to renew them if it can."""
 
     @property
     def holder(self) -> str:
-        """The name under which leases are taken."""
+        """Return the name of the holder, as lease records contain it."""
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Renew a lease that was just written; a later lease of the same id replaces it."""
+        """Renew a lease that was just written; a later lease with the same id replaces it."""
 
 
 class RenewedLeases(LeaseHolder, Protocol):
-    """Takes over the leases of several plans, one after the other."""
+    """Receives the leases of several plans, made one after the other, and renews them."""
 
     def planning(self) -> AbstractContextManager[None]:
         """Block releases and delay renewals of earlier leases while a plan takes leases."""
@@ -53,7 +53,7 @@ class RenewedLeases(LeaseHolder, Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class _LeaseEntry:
-    """A lease, taken at `since_s` and to be renewed at `due_s`, both monotonic."""
+    """Represents a lease with its start `since_s` and next renewal `due_s`, in monotonic time."""
 
     topic: LeaseTopic
     lease: ReadLeaseTaken
@@ -62,9 +62,9 @@ class _LeaseEntry:
 
 
 class LeaseRenewal:
-    """Renews leases in a thread of its own. Thread-safe; `hold` does not wait for that thread.
+    """Renews leases in its own thread. Thread-safe; `hold` does not wait for that thread.
 
-    Memory: an entry per lease. Renewal of a lease ends 24 hours after it was taken, the maximum.
+    Memory: an entry per lease. Renewal of a lease ends after 24 hours, the maximum.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class LeaseRenewal:
 
     @property
     def count(self) -> int:
-        """The number of leases."""
+        """Return the number of leases."""
         return len(self._entries)
 
     @contextmanager
     def planning(self) -> Iterator[None]:
         """Block releases while a plan takes leases and sends them here.
 
-        Renewals also wait, as long as the leases permit: the renewal of an earlier lease would
-        replace a newer lease that was not received yet.
+        Renewals also wait, but not until leases expire. The renewal of an earlier lease would
+        replace a newer lease of the plan that has not arrived here yet.
         """
         with self._writing:
             self._plans_count += 1
@@ -103,11 +103,11 @@ class LeaseRenewal:
 
     @property
     def is_planning(self) -> bool:
-        """Whether any thread is within `planning`."""
+        """Return whether any thread is within `planning`."""
         return self._plans_count > 0
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Renew a lease that was just written; a later lease of the same id replaces it."""
+        """Renew a lease that was just written; a later lease with the same id replaces it."""
         now_s = time.monotonic()
         entry = _LeaseEntry(topic=topic, lease=lease, since_s=now_s, due_s=now_s + _wait_s(lease))
         with self._lock:
@@ -117,7 +117,7 @@ class LeaseRenewal:
                 self._thread.start()
 
     def release(self) -> None:
-        """Release all leases, unless a plan is taking more; after a failure, leases expire."""
+        """Release all leases, unless a plan is taking more. If this fails, the leases expire."""
         with self._writing:
             if self.is_planning and not self._is_closed.is_set():
                 return
@@ -170,7 +170,10 @@ class LeaseRenewal:
                 self._failing.add(name)
 
     def _renew(self, entry: _LeaseEntry) -> None:
-        """Renew unless the lease was replaced or released, is a day old, or can wait for a plan."""
+        """Renew the lease unless it was replaced or released, or can wait until a plan ends.
+
+        Stops the renewal of a lease that is a day old.
+        """
         with self._writing:
             now_s, wait_s = time.monotonic(), _wait_s(entry.lease)
             with self._lock:
@@ -193,7 +196,10 @@ class LeaseRenewal:
             entry.due_s = now_s + wait_s
 
     def _write(self, entry: _LeaseEntry, lease: ReadLeaseTaken | None) -> None:
-        """Write a lease, or its tombstone for None. Raises RetriableError if not acknowledged."""
+        """Write a lease, or the tombstone of the entry's lease if `lease` is None.
+
+        Raises RetriableError if the brokers do not acknowledge the record.
+        """
         record = encode(lease or entry.lease)
         partition = metadata_partition(entry.lease.topic_id_partition, entry.topic.partition_count)
         name = _name(entry.topic)
@@ -204,7 +210,7 @@ class LeaseRenewal:
 
 
 def new_holder() -> str:
-    """Return a unique name of a reader on this host, readable for people."""
+    """Return a unique, readable name for a reader on this host."""
     return f"spark:{socket.gethostname()}:{uuid4()}"
 
 

@@ -9,22 +9,22 @@ from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 
-# A process that ends does not wait long: unreleased leases expire.
+# Short, so that a process can end soon: leases that are not released expire.
 _TIMEOUTS = KafkaTimeouts(produce_ms=3_000, delivery_ms=5_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTopic:
-    """The metadata topic as a target of leases. `client` is librdkafka's configuration."""
+    """Represents the metadata topic for writing leases. `client` is librdkafka's configuration."""
 
     client: Mapping[str, str] = field(repr=False)
     name: str
     partition_count: int
 
     def open(self) -> EventTopic:
-        """Open the topic for writing, without a connection before the first record.
+        """Open the topic for writing. Does not connect before the first record.
 
-        librdkafka does not log errors into a user's notebook, because they are also raised.
+        Errors are raised, so librdkafka does not also log them to the user's notebook.
         """
         settings = TopicSettings(
             name=self.name, partition_count=self.partition_count, replication_factor=1

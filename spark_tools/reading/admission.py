@@ -1,7 +1,7 @@
 """Limits how much of the backlog one micro-batch of a stream reads. Pure.
 
-Each partition gets a share of the limit in proportion to its backlog, and at least one offset, as
-in Spark's Kafka source. Bytes are those of stored segments, spread evenly over their offsets.
+As in Spark's Kafka source, each partition gets a share of the limit in proportion to its backlog,
+and at least one offset. The bytes of a stored segment count as spread evenly over its offsets.
 """
 
 from __future__ import annotations
@@ -17,27 +17,30 @@ Partition = TypeVar("Partition")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerLimits:
-    """The limits of a micro-batch over all partitions; None: no limit."""
+    """Represents the limits of a micro-batch over all partitions; None means no limit."""
 
     max_offsets: int | None = None
     max_bytes: int | None = None
 
     @property
     def is_limited(self) -> bool:
-        """Whether any limit is set."""
+        """Return whether any limit is set."""
         return self.max_offsets is not None or self.max_bytes is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """A partition's unread offsets, and their stored parts, ascending, each with its bytes."""
+    """Represents a partition's unread offsets.
+
+    `parts` are the stored ranges of them, ascending, each with its bytes.
+    """
 
     offsets: OffsetRange
     parts: tuple[tuple[OffsetRange, int], ...]
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all parts."""
+        """Return the bytes of all parts."""
         return sum(size_bytes for _, size_bytes in self.parts)
 
     def end_of_offsets(self, count: int) -> int:

@@ -1,7 +1,7 @@
-"""Reads records that are not stored yet from a partition's broker, on executors.
+"""Reads from a partition's broker the records that are not stored yet. Runs on executors.
 
-The consumer has one partition and commits no offsets. It reads a range of offsets that existed
-when the query was planned. Memory: librdkafka's queue, and _ROWS_AT_ONCE messages.
+The consumer reads one partition and commits no offsets. The range of offsets existed when the query
+was planned. Memory: librdkafka's queue, and _ROWS_AT_ONCE messages.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def read_from_broker(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a piece, in order of offset. `client` is librdkafka's configuration.
 
-    The mode decides whether unreadable offsets raise an error, with partition and offset, or are
-    left out. The error is NotFoundError if the broker no longer has the offsets, and RetriableError
-    otherwise.
+    The mode decides what happens at an unreadable offset: this function raises an error with
+    partition and offset, yields a row with the reason, or only logs a warning. The error is
+    NotFoundError if the broker no longer has the offsets, and RetriableError otherwise.
     """
     tip = piece.topic_id_partition
     rows = PartitionRows(
@@ -58,7 +58,7 @@ def read_from_broker(
 
 
 class BrokerReader:
-    """One pass over one piece. Not thread-safe."""
+    """Reads one piece once. Not thread-safe."""
 
     def __init__(self, piece: BrokerPiece, client: Mapping[str, str], options: ReadOptions) -> None:
         self._piece = piece
@@ -103,9 +103,9 @@ class BrokerReader:
     def _taken(self, messages: Sequence[Message]) -> list[Message]:
         """Return the records below the end of the piece.
 
-        If only control records and aborted transactions are left, the end of the log is the only
-        message. If this end is below the piece's end, a new leader has an older high watermark, and
-        the reader waits.
+        If only control records and aborted transactions are left, the only message reports the end
+        of the log. If that end is below the piece's end, a new leader has an older high watermark,
+        and the reader waits.
         """
         taken: list[Message] = []
         for message in messages:
@@ -130,7 +130,7 @@ class BrokerReader:
         self, kind: type[TieredStorageError], reason: str, **advice: str
     ) -> TieredStorageError:
         return kind(
-            "a broker's records cannot be read",
+            "cannot read the broker's records",
             partition=self._piece.topic_id_partition,
             offset=self.next_offset,
             reason=reason,
@@ -139,7 +139,7 @@ class BrokerReader:
 
 
 def _arrays_of(messages: Sequence[Message], bounds: RowBounds) -> RecordArrays:
-    """Return the messages within the bounds as arrays."""
+    """Return, as arrays, the messages within the bounds."""
     offsets = np.array([each.offset() for each in messages], dtype=np.int64)
     times = [each.timestamp() for each in messages]
     timestamps_ms = np.array([ms if kind else -1 for kind, ms in times], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Finds in the cluster the partitions that the options of a read select."""
+"""Finds the partitions of the cluster that the options of a read select."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _PATTERN_ATTEMPTS = 3
 
 
 def find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
-    """Return the selected partitions. Raises InvalidConfigError if one does not exist."""
+    """Return the selected partitions.
+
+    Raises InvalidConfigError if one does not exist, or if the cluster does not answer.
+    """
     if options.pattern is None:
         found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
         return choose(found, options)
@@ -35,7 +38,10 @@ def _find_matching(
 def choose(
     found: Mapping[str, Sequence[TopicIdPartition]], options: ReadOptions
 ) -> list[TopicIdPartition]:
-    """Return the selected partitions of each topic. Raises InvalidConfigError if one is missing."""
+    """Return the selected ones of the found partitions.
+
+    Raises InvalidConfigError if an assigned partition does not exist.
+    """
     require_assigned(found, options)
     every = (tip for tips in found.values() for tip in tips)
     return [tip for tip in every if options.chooses(tip.topic, tip.partition)]
@@ -44,7 +50,7 @@ def choose(
 def with_added(
     known: Sequence[TopicIdPartition], found: Sequence[TopicIdPartition]
 ) -> tuple[TopicIdPartition, ...]:
-    """Append the found partitions that are not known by topic name and number."""
+    """Append the found partitions whose topic name and number are not known."""
     names = {(tip.topic, tip.partition) for tip in known}
     return (*known, *(tip for tip in found if (tip.topic, tip.partition) not in names))
 
@@ -54,7 +60,7 @@ def require_assigned(found: Mapping[str, Sequence[TopicIdPartition]], options: R
     for topic, assigned in (options.partitions or {}).items():
         if missing := assigned - {tip.partition for tip in found[topic]}:
             raise InvalidConfigError(
-                "the topic has no such partition",
+                "cannot read the partition: the topic has no such partition",
                 topic=topic,
                 partition=min(missing),
                 advice="Name partitions that exist",

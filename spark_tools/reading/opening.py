@@ -1,4 +1,4 @@
-"""Opens the metadata topic for plans, and checks what a read needs before it begins."""
+"""Opens the metadata topic for plans, and checks before a read that it can succeed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def open_planner(
 ) -> Iterator[Planner]:
     """Open the metadata for plans. `leases` renews the read leases that the plans take.
 
-    Without `leases`, they are renewed until the block ends. Raises InvalidConfigError if the
-    cluster does not answer, or if a topic or a partition does not exist.
+    If it is None, the leases are renewed until the block ends, and then released. Raises
+    InvalidConfigError if the cluster does not answer, or if a topic or a partition does not exist.
     """
     chosen = find_chosen(connection.client, options)
     with (
@@ -50,13 +50,13 @@ def open_planner(
 def plan_tasks(
     connection: ClusterConnection, options: ReadOptions, leases: LeaseHolder
 ) -> list[Task]:
-    """Return the tasks of `Planner.batch`; `leases` then renews the read leases."""
+    """Return the tasks of `Planner.batch`; `leases` renews the read leases that it takes."""
     with open_planner(connection, options, leases) as planner:
         return planner.batch(options)
 
 
 def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
-    """Raise InvalidConfigError unless topics and metadata topic exist and the store answers."""
+    """Raise InvalidConfigError unless all topics exist and the brokers and the store answer."""
     find_chosen(connection.client, options)
     metadata_topic = connection.metadata_topic
     try:

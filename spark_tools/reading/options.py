@@ -1,7 +1,7 @@
 """Parses the options of the data source `rlm`. Pure.
 
-Names and meanings are those of Spark's Kafka source where it has the option. Spark lowers the case
-of names.
+An option that Spark's Kafka source also has keeps its name and meaning. Spark lowers the case of
+names.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from spark_tools.schemas.decode_options import DECODE_OPTIONS, REGISTRY_PREFIX
 from spark_tools.schemas.settings import DecodeSettings
 
 STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
-"""The end of the stored log; the log start; the end of the broker's log."""
+"""The end offset of the stored log; the log start offset; the end offset of the broker's log."""
 
 OPTIONS = tuple(option.name for option in (*READ_OPTIONS, *DECODE_OPTIONS))
-"""Options without a prefix, except those of the connection."""
+"""The options that have no prefix, except those of the connection."""
 PREFIXES = (*OPTION_PREFIXES, REGISTRY_PREFIX)
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
 # Options of Spark's Kafka source and librdkafka that this source lacks, in lower case.
@@ -62,7 +62,7 @@ _MIN_TASK_BYTES = 4 << 20  # a smaller task spends most of its time on its fixed
 
 
 class Mode(Enum):
-    """The treatment of unreadable offsets: fail the task, yield a row for them, or omit them."""
+    """Represents what a task does at unreadable offsets: fail, yield a row, or omit them."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -71,7 +71,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetBounds:
-    """An offset bound for each partition of `named`, and `default` for all others."""
+    """Represents an offset bound for each partition of `named`, and `default` for all others."""
 
     default: int
     named: Mapping[tuple[str, int], int]
@@ -83,11 +83,11 @@ class OffsetBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What to read and how.
+    """Represents what to read and how.
 
-    `topics` is empty if a `pattern` selects them. `partitions` None: all of each topic. Records
-    have timestamps in [from_ms, until_ms). `parallelism` is the number of the application's cores,
-    0 if unknown.
+    `topics` is empty if a `pattern` selects them. If `partitions` is None, all partitions are read.
+    Records have timestamps in [from_ms, until_ms). `parallelism` is the number of the application's
+    cores; 0 if it is unknown.
     """
 
     topics: tuple[str, ...]
@@ -109,7 +109,10 @@ class ReadOptions:
     parallelism: int = 0
 
     def task_bytes(self, stored_bytes: int) -> int:
-        """Return the maximum bytes of a task, for several tasks per core, but no tiny ones."""
+        """Return the maximum bytes of a task, so that each core gets several, but no tiny tasks.
+
+        Returns `split_bytes` if the number of cores is unknown.
+        """
         if self.parallelism == 0:
             return self.split_bytes
         share_bytes = stored_bytes // (_TASKS_PER_CORE * self.parallelism)
@@ -125,7 +128,11 @@ class ReadOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
-        """Parse the options. Raises InvalidConfigError for unknown, wrong or contradictory ones."""
+        """Parse the options.
+
+        Raises InvalidConfigError if an option is unknown or invalid, or if options contradict each
+        other.
+        """
         given = OptionValues(options)
         _refuse_unknown(given)
         mode = _mode(given)
@@ -164,7 +171,7 @@ class ReadOptions:
 
 
 def _refuse_unknown(given: OptionValues) -> None:
-    """Raise InvalidConfigError for an unknown option, such as a misspelled bound of the read."""
+    """Raise InvalidConfigError for an unknown option, such as a misspelled `endingOffsets`."""
     known = {name.lower() for name in OPTIONS}
     for name in given.names():
         if name in _OTHERS:
@@ -177,7 +184,10 @@ def _refuse_unknown(given: OptionValues) -> None:
 
 
 def _mode(given: OptionValues) -> Mode:
-    """Return the mode of `mode`, or of Spark's option `failOnDataLoss`, which has two values."""
+    """Return the mode that `mode` or Spark's option `failOnDataLoss` selects.
+
+    Raises InvalidConfigError if the two contradict each other.
+    """
     if not given.has("failOnDataLoss"):
         return given.choice("mode", Mode, Mode.FAILFAST)
     fails = given.flag("failOnDataLoss", default=True)

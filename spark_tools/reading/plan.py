@@ -1,10 +1,10 @@
-"""Plans from which segment each offset is read; Spark makes partitions of the pieces. Pure.
+"""Plans where tasks read each offset: from a segment, or from the broker. Pure.
 
-rlmm.lookup decides from which segment an offset is read, and which missing offsets are a recorded
-gap. Other missing offsets between segments are never skipped silently. A large segment becomes
-several pieces with about the same number of offsets. Each piece finds its first batch by the
-segment's index. One task reads consecutive small segments. If options ask for it, offsets that are
-not stored are read from the broker.
+rlmm.lookup decides which segment an offset is read from, and which missing offsets are a recorded
+gap. Other missing offsets become a `Hole`, and are never skipped silently. A large segment becomes
+several pieces with about the same number of offsets. A piece's reader finds the first batch with
+the segment's index. One task reads consecutive small segments. If the options request it, tasks
+read from the broker the offsets that are not stored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spark_tools.stored_partition import StoredPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPiece:
-    """Offsets to read from one segment; `stored` is its readable part."""
+    """Represents offsets to read from one segment; `stored` is its readable part."""
 
     stored: StoredRange
     offsets: OffsetRange
@@ -41,14 +41,14 @@ class SegmentPiece:
 
     @property
     def size_bytes(self) -> int:
-        """The approximate bytes of the piece: the segment's, spread evenly over its offsets."""
+        """Return the piece's approximate bytes, as if all offsets of the segment had equal size."""
         metadata = self.stored.metadata
         return metadata.segment_size_bytes * len(self.offsets) // len(metadata.offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerPiece:
-    """Offsets to read from the broker that has them."""
+    """Represents offsets to read from the partition's broker."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -56,7 +56,7 @@ class BrokerPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
-    """Requested offsets that are neither stored, nor in the broker's log, nor in a recorded gap."""
+    """Represents requested offsets that cannot be read and are not in a recorded gap."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -64,7 +64,7 @@ class Hole:
     def error(self) -> NotFoundError:
         """Return the error for a reader that must not skip these offsets."""
         return NotFoundError(
-            "some offsets are not stored",
+            "cannot read the range: its offsets are not stored",
             partition=self.topic_id_partition,
             offsets=self.offsets,
         )
@@ -78,10 +78,11 @@ Task = tuple[Piece, ...]
 def plan(
     partition: StoredPartition, options: ReadOptions, local: OffsetRange | None = None
 ) -> list[Piece]:
-    """Return the pieces to read of a partition, in order of offset, at most one per segment.
+    """Return the pieces to read of a partition, in order of offset.
 
-    `local` is the broker's log. The caller must look it up before it reads the metadata: then the
-    metadata has all that the log no longer has. None: nothing is read from the broker.
+    `local` is the broker's log; None if nothing is to be read from the broker. The caller must look
+    up `local` before it reads the metadata. Then the metadata contains all segments that were
+    trimmed from the log.
 
     Raises NotFoundError for missing offsets in failfast mode, and for a bound outside the log.
     """
@@ -101,7 +102,7 @@ def plan(
 
 
 def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
-    """Divide segments' pieces into parts of about `split_bytes` and equal numbers of offsets."""
+    """Divide segments' pieces into parts of at most about `split_bytes`, with equal counts."""
     for piece in pieces:
         if isinstance(piece, SegmentPiece):
             yield from _parts(piece, split_bytes)
@@ -112,12 +113,12 @@ def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
 def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
     """Join consecutive pieces of segments into tasks of at most `task_bytes`.
 
-    A larger piece is a task alone, and so is a piece without a segment.
+    A larger piece becomes a task by itself. So does a piece that reads no segment.
     """
     tasks: list[list[Piece]] = []
     room_bytes = 0
     for piece in pieces:
-        # A piece without a segment counts as too large, so that it is a task alone.
+        # A piece that reads no segment counts as too large, so it becomes a task by itself.
         size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else task_bytes + 1
         follows = bool(tasks) and piece.topic_id_partition == tasks[-1][0].topic_id_partition
         if follows and size_bytes <= room_bytes:
@@ -130,7 +131,7 @@ def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
 
 
 def readable_local(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
-    """Return the broker's log; None if no part of it is at or above the log start."""
+    """Return the broker's log; None if no part of it is at or above the log start offset."""
     if local is None:
         return None
     log_start_offset = partition.state.first_readable_offset or 0
@@ -145,7 +146,7 @@ def wanted_offsets(
 ) -> OffsetRange:
     """Return the requested offsets. Raises NotFoundError for a bound outside the log.
 
-    From `earliest`, the range begins at the log start, even if the first offsets are not stored.
+    `earliest` means the log start offset, even if the first offsets are not stored.
     """
     tip = partition.topic_id_partition
     every = [*(each.offsets for each in ranges), *([] if local is None else [local])]
@@ -164,7 +165,7 @@ def wanted_offsets(
     for offset in (start_offset, end_offset):
         if not first <= offset <= end:
             raise NotFoundError(
-                "an offset is outside of the readable range",
+                "the requested offset is invalid: it is outside of the readable range",
                 partition=tip,
                 offset=offset,
                 readable=OffsetRange(start_offset=first, end_offset=end),
@@ -174,7 +175,7 @@ def wanted_offsets(
 
 
 def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Iterator[Piece]:
-    """Yield pieces that have each wanted offset once, except those in recorded gaps."""
+    """Yield pieces that together contain each wanted offset once, except those in recorded gaps."""
     tip = log.topic_id_partition
     offset = wanted.start_offset
     while offset < wanted.end_offset:
@@ -191,7 +192,7 @@ def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Ite
 
 
 def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None) -> list[int]:
-    """Return the offsets that may end a piece; `found` is the result for its first offset."""
+    """Return the possible end offsets of a piece; `found` is the lookup of its first offset."""
     if isinstance(found, StoredRange):
         return [found.offsets.end_offset]
     if local is not None and found.offset in local:
@@ -204,13 +205,13 @@ def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | 
 
 
 def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
-    """Return False if the newest record is too old; -1 means that no timestamp is known."""
+    """Return False if the segment's newest record is too old. A timestamp of -1 is unknown."""
     newest_ms = piece.stored.metadata.max_timestamp_ms
     return options.from_ms is None or newest_ms < 0 or newest_ms >= options.from_ms
 
 
 def _parts(piece: SegmentPiece, split_bytes: int) -> Iterator[SegmentPiece]:
-    """Yield parts of about `split_bytes`, if bytes are spread evenly over the offsets."""
+    """Yield parts of at most about `split_bytes`, as if all offsets had equal size."""
     offsets = piece.offsets
     count = max(1, min(-(-piece.size_bytes // split_bytes), len(offsets)))
     edges = [offsets.start_offset + len(offsets) * number // count for number in range(count + 1)]

@@ -1,4 +1,4 @@
-"""Plans reads of partitions from an open metadata snapshot: takes leases, and makes tasks."""
+"""Plans reads of partitions with an open metadata snapshot: takes leases, and makes tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedRead:
-    """The stored partitions, the brokers' logs, and the tasks."""
+    """Represents a plan: the stored partitions, the brokers' logs, and the tasks."""
 
     stored: list[StoredPartition]
     local: Mapping[TopicIdPartition, OffsetRange]
@@ -35,9 +35,9 @@ class _PlannedRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLeases:
-    """The holder name of leases, and the receiver of each lease that was taken.
+    """Represents the holder of a plan's leases. `taken` receives each lease that the plan takes.
 
-    `keeps` as in LeaseTerms: whether ranges of earlier plans are still read.
+    `keeps` is that of LeaseTerms: True if tasks may still read the ranges of earlier plans.
     """
 
     holder: str
@@ -46,7 +46,7 @@ class PlanLeases:
 
 
 class Planner:
-    """Plans reads of some partitions from an open metadata snapshot. Not thread-safe."""
+    """Plans reads of partitions with an open metadata snapshot. Not thread-safe."""
 
     def __init__(
         self,
@@ -61,22 +61,23 @@ class Planner:
         self._leases = leases
 
     def tasks(self, options: ReadOptions) -> list[Task]:
-        """Return all current tasks; their segments stay stored for `lease_ms`.
+        """Return tasks for the current data, and lease the partitions for `lease_ms`.
 
-        Raises NotFoundError as `plan` does, and RetriableError if a lease is refused.
+        Raises NotFoundError as `plan` does. Raises RetriableError if a lease is refused, or if the
+        metadata cannot be read in time.
         """
         return self._plan(options).tasks
 
     def summary(self, options: ReadOptions) -> tuple[PartitionSummary, ...]:
-        """Return the counts of what `tasks` would return now, with the same errors."""
+        """Return the counts of what `tasks` would return. Leases and raises as `tasks` does."""
         plan = self._plan(options)
         return summarized(plan.stored, plan.tasks, options, plan.local)
 
     def batch(self, options: ReadOptions) -> list[Task]:
-        """Return `tasks` for a query that reads once, and log one line.
+        """Return `tasks` for a query that reads once, and log a summary of the plan.
 
-        Raises InvalidConfigError for a named topic that was never tiered. Logs a topic without
-        stored segments.
+        Raises InvalidConfigError for a named topic that was never tiered. Logs each topic that has
+        no stored segments.
         """
         plan = self._plan(options)
         by_topic: dict[str, list[StoredPartition]] = {}
@@ -115,8 +116,8 @@ class Planner:
     def _local(self, options: ReadOptions) -> Mapping[TopicIdPartition, OffsetRange]:
         """Return the brokers' logs of the partitions that are read beyond the stored end.
 
-        The metadata is read after the brokers answer. So it contains every segment that was trimmed
-        before the answers, and later trims do not matter.
+        Reads the metadata after the brokers answer. So the metadata contains every segment that was
+        trimmed before the answers, and later trims do not matter.
         """
         continued = [
             tip
@@ -136,14 +137,14 @@ class Planner:
         return found
 
     def look_for_new(self, options: ReadOptions) -> None:
-        """Add new partitions. If a topic was created again, its known partitions keep the old id.
+        """Add new partitions. Known partitions of a recreated topic keep the old topic id.
 
         Raises InvalidConfigError if the cluster does not answer or a topic no longer exists.
         """
         self.partitions = with_added(self.partitions, find_chosen(self._client, options))
 
     def partition(self, tip: TopicIdPartition) -> StoredPartition:
-        """Return a partition's state and segments, as of the metadata that was read."""
+        """Return a partition's state and segments in the metadata as last read."""
         return self._metadata.partition(tip)
 
     def read_stored(self) -> list[StoredPartition]:
@@ -162,7 +163,7 @@ def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> 
         raise InvalidConfigError(
             "cannot read the topic: it was never tiered",
             topic=topic,
-            advice="Tier it by `rlm topic set`, or name the metadata topic that has its policy",
+            advice="Run `rlm topic set`, or name the metadata topic that contains its policy",
         )
     _log.info(LogLine("the topic has no stored segments", topic=topic))
 
@@ -180,7 +181,7 @@ def _planned(
 
 
 def _to_be_leased(tip: TopicIdPartition, options: ReadOptions) -> OffsetRange:
-    """Return the offsets that the options may select, without knowing the partition's log."""
+    """Return all offsets that the options can select, whatever the partition's log contains."""
     start_offset = max(0, options.starting.of(tip.topic, tip.partition))
     end_offset = options.ending.of(tip.topic, tip.partition)
     end_offset = end_offset if end_offset >= 0 else _MAX_OFFSET

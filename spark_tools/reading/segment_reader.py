@@ -1,6 +1,6 @@
 """Reads a piece of a stored segment as rows.
 
-Memory: a scan with fetches of 8 MiB (rsm.read.segment_scan), and the memory of rows.row_batches.
+Memory: that of rows.row_batches, and of a scan with fetches of 8 MiB (rsm.read.segment_scan).
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def read_piece(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a piece, in order of offset.
 
-    The mode decides whether unreadable offsets raise an error, with segment, objects and offset, or
-    are left out. All rows before the error are correct.
+    The mode decides what happens at an unreadable offset: this function raises an error with
+    segment, objects and offset, yields a row with the reason, or only logs a warning. All rows
+    before the unreadable offset are correct.
     """
     if isinstance(piece, Hole):
         tip = piece.topic_id_partition
@@ -53,7 +54,7 @@ def read_piece(
 
 
 class SegmentReader:
-    """One pass over one piece. Not thread-safe."""
+    """Reads one piece once. Not thread-safe."""
 
     def __init__(
         self, piece: SegmentPiece, storage: RemoteStorageManager, options: ReadOptions

@@ -1,6 +1,6 @@
-"""Lists the options of the data source that choose what is read, and how. Pure.
+"""Lists the options of the data source that select what is read, and how. Pure.
 
-Names and meanings are those of Spark's Kafka source where it has the option.
+An option that Spark's Kafka source also has keeps its name and meaning.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CONNECTION_OPTIONS = (
         in_kafka_source=_SAME,
     ),
 )
-"""The options that address the cluster and the store. `*` is the rest of an option's name."""
+"""The options that locate the cluster and the store. `*` means the rest of a name."""
 
 FROM_TIMESTAMP = SourceOption(
     name="fromTimestamp",
@@ -71,9 +71,9 @@ UNTIL_TIMESTAMP = SourceOption(
 SPLIT_BYTES = SourceOption(
     name="splitBytes",
     type=OptionType.SIZE,
-    meaning="Maximum stored bytes of a task: several tasks read a larger segment, and one task "
-    "reads consecutive small ones. Tasks are smaller, down to 4 MiB, if otherwise a core would get "
-    "fewer than two.",
+    meaning="Maximum stored bytes per task. Several tasks read a larger segment, and one task "
+    "reads consecutive small segments. Tasks get smaller, down to 4 MiB, if there would be fewer "
+    "than two per core.",
     example="256MiB",
     default="128MiB",
     least=1,
@@ -82,7 +82,7 @@ SPLIT_BYTES = SourceOption(
 MIN_PARTITIONS = SourceOption(
     name="minPartitions",
     type=OptionType.NUMBER,
-    meaning="Minimum number of tasks, approximately: segments are split to reach it.",
+    meaning="Approximate minimum number of tasks. The plan splits segments to reach it.",
     example="200",
     default="1",
     least=1,
@@ -92,8 +92,8 @@ MIN_PARTITIONS = SourceOption(
 MAX_OFFSETS_PER_TRIGGER = SourceOption(
     name="maxOffsetsPerTrigger",
     type=OptionType.NUMBER,
-    meaning="Maximum number of offsets of a micro-batch, but at least one of each partition; from "
-    "Spark 4.2 on.",
+    meaning="Maximum number of offsets per micro-batch. Each partition gets at least one. Requires "
+    "Spark 4.2 or newer.",
     example="1000000",
     least=1,
     in_kafka_source=_SAME,
@@ -101,16 +101,16 @@ MAX_OFFSETS_PER_TRIGGER = SourceOption(
 MAX_BYTES_PER_TRIGGER = SourceOption(
     name="maxBytesPerTrigger",
     type=OptionType.SIZE,
-    meaning="Maximum size of a micro-batch in the store, but at least one offset of each "
-    "partition; from Spark 4.2 on.",
+    meaning="Maximum stored bytes per micro-batch. Each partition gets at least one offset. "
+    "Requires Spark 4.2 or newer.",
     example="10GiB",
     least=1,
 )
 LEASE = SourceOption(
     name="leaseMs",
     type=OptionType.DURATION,
-    meaning="How long a read lease lasts unless it is renewed; in ms if it has no unit. 0: no "
-    "lease, so segments can expire during a query.",
+    meaning="**Failed queries:** with 0, there is no read lease, and segments can expire during a "
+    "query. How long a read lease lasts unless it is renewed; in ms if it has no unit.",
     example="30m",
     default="1h",
     most=86_400_000,
@@ -118,8 +118,8 @@ LEASE = SourceOption(
 TIMEOUT = SourceOption(
     name="timeoutMs",
     type=OptionType.DURATION,
-    meaning="Maximum time for an answer of the cluster and for progress in the metadata topic; in "
-    "ms without a unit.",
+    meaning="How long to wait for each response from the cluster, and for progress in reading the "
+    "metadata topic; in ms if it has no unit.",
     example="5m",
     default="1m",
     least=1,
@@ -136,8 +136,8 @@ READ_OPTIONS = (
     SourceOption(
         name="subscribePattern",
         type=OptionType.PATTERN,
-        meaning="Instead of `subscribe`: a regular expression in Python's syntax for whole topic "
-        "names. Kafka's internal topics are left out.",
+        meaning="Instead of `subscribe`: a regular expression in Python's syntax that must match "
+        "whole topic names. Kafka's internal topics never match.",
         example="orders-.*",
         in_kafka_source="the same, in Java's syntax",
     ),
@@ -160,8 +160,9 @@ READ_OPTIONS = (
     SourceOption(
         name="endingOffsets",
         type=OptionType.JSON,
-        meaning="`stored`, `latest` (the end of the broker's log), or the offsets where "
-        "some partitions end, with -1 for latest. The end is not read. Not for streams.",
+        meaning="`stored` (the end of the stored log), `latest` (the end of the broker's log), or "
+        "the end offsets of some partitions, with -1 for latest. The offset itself is not read. "
+        "Not for streams.",
         example='{"orders":{"0":40}}',
         default="stored",
         in_kafka_source="the same without `stored`; its default is `latest`",
@@ -171,7 +172,7 @@ READ_OPTIONS = (
     SourceOption(
         name="columns",
         type=OptionType.LIST,
-        meaning="Only these columns; others are not decoded. Without this option: all columns.",
+        meaning="The columns to read; others are not decoded. Without this option: all columns.",
         example="key,value,offset",
     ),
     SourceOption(
@@ -185,7 +186,7 @@ READ_OPTIONS = (
     SourceOption(
         name="isolation",
         type=OptionType.CHOICE,
-        meaning="`read_committed` leaves out the records of open and aborted transactions.",
+        meaning="`read_committed` omits the records of open and aborted transactions.",
         example="read_committed",
         default="read_uncommitted",
         choices=("read_uncommitted", "read_committed"),
@@ -194,7 +195,9 @@ READ_OPTIONS = (
     SourceOption(
         name="mode",
         type=OptionType.CHOICE,
-        meaning="How a query treats [data that cannot be read](spark.md#what-cannot-be-read).",
+        meaning="**Missing records:** `permissive` and `dropmalformed` omit [data that cannot be "
+        "read](spark.md#what-cannot-be-read); `permissive` yields a row with the reason. "
+        "`failfast` fails the query.",
         example="permissive",
         default="failfast",
         choices=("failfast", "permissive", "dropmalformed"),
@@ -202,7 +205,8 @@ READ_OPTIONS = (
     SourceOption(
         name="failOnDataLoss",
         type=OptionType.FLAG,
-        meaning="`false` selects the `mode` `dropmalformed` if `mode` is not set.",
+        meaning="**Missing records:** `false` selects the `mode` `dropmalformed` if `mode` is not "
+        "set.",
         example="false",
         default="true",
         in_kafka_source="the same; `false` also skips expired offsets, which fail a query of `rlm`",

@@ -1,8 +1,8 @@
 """Computes a stream's offsets, {topic: {partition: offset}} as in Spark's Kafka source. Pure.
 
-A stream skips recorded gaps, but no other missing offsets. It waits until these are stored, because
+A stream skips recorded gaps. It waits for other missing offsets until they are stored, because
 segments may be recorded out of order. A partition that is not in the start offsets is new. The
-stream reads it from its log start as soon as any of it is stored.
+stream reads it from its log start offset as soon as a part of it is stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ NO_LIMITS = TriggerLimits()
 
 
 def initial_offsets(stored: Iterable[StoredPartition], options: ReadOptions) -> StreamOffsets:
-    """Return the start of a new stream. Raises NotFoundError for an offset outside the log."""
+    """Return the start offsets of a new stream.
+
+    Raises NotFoundError for a requested offset outside the log.
+    """
     found: StreamOffsets = {}
     for each in stored:
         tip, ranges = each.topic_id_partition, each.log.ranges
@@ -41,11 +44,11 @@ def latest_offsets(
     limits: TriggerLimits = NO_LIMITS,
     target: StreamOffsets | None = None,
 ) -> StreamOffsets:
-    """Return each partition's end: contiguous from `start` on, and within the limits.
+    """Return the end offset of each partition's contiguous data above `start`, within the limits.
 
-    If a partition's log start is above `start`, unread records have expired. The end is then at or
-    above the log start, so that the read fails. `target` is the end of a query that terminates.
-    Nothing above it is read, and nothing of partitions that it does not name.
+    If a partition's log start offset is above `start`, unread records have expired. The end offset
+    is then at or above the log start offset, so the read fails. `target` is the end of a query that
+    terminates: nothing above it is read, and no partition that it does not name.
     """
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}
@@ -60,7 +63,7 @@ def latest_offsets(
 
 
 def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
-    """Return the stored end of each partition, even if offsets below it are missing."""
+    """Return the end offset of each partition's stored log, even if lower offsets are missing."""
     found: StreamOffsets = {}
     for each in stored:
         end_offset = stored_end(each.log.ranges)
@@ -75,9 +78,9 @@ def _waiting(
     start: StreamOffsets,
     target: StreamOffsets | None,
 ) -> OffsetRange | None:
-    """Return the readable range of a partition from `start` on.
+    """Return the readable range of a partition at and above `start`.
 
-    None for a new partition that has nothing stored or that `target` does not name.
+    Returns None for a new partition if nothing of it is stored, or if `target` does not name it.
     """
     tip = stored.topic_id_partition
     started = start.get(tip.topic, {}).get(str(tip.partition))
@@ -106,7 +109,7 @@ def _backlog(log: StoredLog, waiting: OffsetRange, limits: TriggerLimits) -> Bac
 
 
 def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> ReadOptions:
-    """Return the options of one micro-batch, without partitions that `end` does not name.
+    """Return the options of one micro-batch; it reads no partition that `end` does not name.
 
     Raises UnsupportedError if `end` is below `start`.
     """
@@ -114,7 +117,7 @@ def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> R
     for (topic, partition), offset in ends.items():
         if offset < starts.get((topic, partition), offset):
             raise UnsupportedError(
-                "the stream cannot be resumed: Spark before 4.2 does not pass its position",
+                "cannot resume the stream: Spark before 4.2 does not pass the stream's position",
                 partition=f"{topic}:{partition}",
                 reached=starts[topic, partition],
                 end=offset,

@@ -26,11 +26,12 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSummary:
-    """What a plan reads of one partition.
+    """Represents what a plan reads of one partition.
 
-    `pruned_by_offset` and `pruned_by_time` count segments outside the options' bounds. `size_bytes`
-    is the stored size of the read parts. `broker_offsets` are read from the broker, and
-    `missing_offsets` cannot be read.
+    `pruned_by_offset` counts segments outside the bounds of offsets. `pruned_by_time` counts those
+    within the bounds whose newest record is older than `fromTimestamp`. `size_bytes` is the
+    approximate stored size of the read parts. `broker_offsets` counts offsets that are read from
+    the broker, and `missing_offsets` those that cannot be read.
     """
 
     topic_id_partition: TopicIdPartition
@@ -66,22 +67,22 @@ def summarized(
 
 
 def in_one_line(summaries: Collection[PartitionSummary]) -> str:
-    """Format the totals for a log."""
+    """Format the totals of all partitions for the log."""
     topics = ",".join(dict.fromkeys(each.topic_id_partition.topic for each in summaries))
     total = {name: sum(getattr(each, name) for each in summaries) for name in _COUNTED}
     parts = [
-        f"{len(summaries)} partitions",
-        f"{total['segments']} segments",
-        readable_size(total["size_bytes"]),
-        f"{total['tasks']} tasks",
-        f"pruned {total['pruned_by_offset']} segments by offset",
-        f"{total['pruned_by_time']} by timestamp",
+        f"partitions: {len(summaries)}",
+        f"segments: {total['segments']}",
+        f"size: {readable_size(total['size_bytes'])}",
+        f"tasks: {total['tasks']}",
+        f"segments pruned by offset: {total['pruned_by_offset']}",
+        f"segments pruned by timestamp: {total['pruned_by_time']}",
     ]
     if total["broker_offsets"]:
-        parts.append(f"{total['broker_offsets']} offsets from the brokers")
+        parts.append(f"offsets read from the brokers: {total['broker_offsets']}")
     if total["missing_offsets"]:
-        parts.append(f"{total['missing_offsets']} offsets cannot be read")
-    return f"planned {topics}: {', '.join(parts)}"
+        parts.append(f"unreadable offsets: {total['missing_offsets']}")
+    return f"planned {topics} ({', '.join(parts)})"
 
 
 def readable_size(size_bytes: int) -> str:
@@ -138,7 +139,7 @@ def _summary(
 def _too_old(
     ranges: Sequence[StoredRange], outside: Mapping[UUID, bool], options: ReadOptions
 ) -> int:
-    """Return how many unread segments the timestamp excludes, though their offsets match."""
+    """Return the number of segments that `fromTimestamp` excludes, but no bound of offsets."""
     return sum(
         options.from_ms is not None
         and 0 <= each.metadata.max_timestamp_ms < options.from_ms

@@ -1,4 +1,4 @@
-"""Handles unreadable offsets in modes that do not fail the task."""
+"""Handles unreadable offsets in the modes that need not fail the task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def may_be_left_out(error: TieredStorageError, mode: Mode) -> bool:
 def left_out(
     rows: PartitionRows, mode: Mode, *, from_offset: int, reason: object
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a row with the reason in PERMISSIVE mode; otherwise log a warning."""
+    """In PERMISSIVE mode, yield a row with the reason; otherwise log a warning."""
     if mode is Mode.PERMISSIVE:
         yield rows.unreadable(from_offset, str(reason))
     else:

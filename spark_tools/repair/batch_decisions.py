@@ -1,8 +1,8 @@
 """Represents the driver's decisions on a batch in a small form to send to executors. Pure.
 
-For nearly all dead letters the driver reads only the key, which names the segment. It sends the
-segment's state in the metadata, by which the executor decides on the dead letter. The driver
-decides on dead letters about orphans one by one.
+For nearly all dead letters, the driver reads only the key, which names the segment. It sends the
+segment's state in the metadata, and the executor decides from this state. The driver itself decides
+on dead letters about orphans, one by one.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ _UNDECIDED = Decision(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchDecisions:
-    """The decisions of one batch, as of one position of the metadata. Immutable.
+    """Represents the decisions on one batch, as of one position of the metadata. Immutable.
 
-    By the segment's subject: `states` (None if unknown), `listed` and `objects_count`. `listed` has
-    the object names of a deleted segment that do not contain its id; few segments have any.
-    `objects_count` is the number of objects of a deleted segment.
+    Keys of `states`, `listed` and `objects_count` are the segments' subjects. A state is None if
+    the segment is unknown. `listed` contains the object names of a deleted segment that do not
+    contain the segment's id; few segments have any. `objects_count` is the number of objects of a
+    deleted segment.
 
-    By the partition's subject: `newer`, the fold version that a record needs, and `leases`.
+    Keys of `newer` and `leases` are the partitions' subjects. `newer` is the fold version that a
+    record needs.
 
-    By location: `decided`, the decisions on dead letters about orphans and on superseded ones.
+    `decided` contains the decisions on dead letters about orphans and on superseded ones.
     """
 
     keys: ObjectKeys
@@ -50,7 +52,7 @@ class BatchDecisions:
     decided: Mapping[DeadLetterLocation, Decision]
 
     def decision(self, location: DeadLetterLocation, dead_letter: AnyDeadLetter) -> Decision:
-        """Return what to do with a dead letter; REFUSE if the driver has not seen its subject."""
+        """Return the decision on a dead letter; REFUSE if the driver has not seen its subject."""
         decided = self.decided.get(location)
         if decided is not None:
             return decided
@@ -84,12 +86,15 @@ class BatchDecisions:
         return decision
 
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
-        """Return the reason if the dead letter lacks objects of its segment; empty if not."""
+        """Return the reason if the dead letter lacks objects of its segment; otherwise empty."""
         named_count = len(set(dead_letter.object_keys))
         count = self.objects_count.get(subject, 1)  # every segment has an object
         if named_count >= count:
             return ""
-        return f"the dead letter names {named_count} objects, but the segment has {count} or more"
+        return (
+            "the dead letter does not name all objects of its segment "
+            f"(named={named_count}, expected={count} or more)"
+        )
 
     def _lease_on(self, dead_letter: DeadLetter, subject: bytes) -> ReadLease | None:
         leased = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())

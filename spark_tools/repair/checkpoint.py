@@ -1,7 +1,7 @@
 """Checks whether a checkpoint belongs to the topic that the job reads.
 
 **Undeleted data:** with the checkpoint of another topic of the same name, the job would never read
-the dead letters below the recorded offsets. Spark records only the topic's name, so a separate file
+the dead letters below that topic's offsets. Spark records only the topic's name, so a separate file
 in the checkpoint records the topic's id.
 """
 
@@ -22,9 +22,9 @@ _ID_FILE = "letter-topic-id"
 
 
 def require_checkpoint_of(spark: SparkSession, checkpoint: str, topic: str, topic_id: UUID) -> None:
-    """Raise InvalidConfigError for a checkpoint of another topic; the checkpoint may be missing.
+    """Raise InvalidConfigError if the checkpoint exists and belongs to another topic.
 
-    Records the topic's id if the checkpoint does not have one.
+    Records the topic's id if the checkpoint does not contain one.
     """
     _require_offsets_of(spark, checkpoint, topic)
     files = HadoopFiles(spark, checkpoint)
@@ -32,9 +32,9 @@ def require_checkpoint_of(spark: SparkSession, checkpoint: str, topic: str, topi
 
 
 def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: str) -> None:
-    """Raise InvalidConfigError if a checkpoint has another topic's id; add the id if it has none.
+    """Raise InvalidConfigError if a checkpoint contains the id of another topic.
 
-    `files` are those of the checkpoint.
+    Adds `topic_id` if it contains none. `files` are those of the checkpoint.
     """
     expected, found = id_to_text(topic_id), files.read(_ID_FILE).strip()
     if not found:
@@ -53,8 +53,10 @@ def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: st
 def _require_offsets_of(spark: SparkSession, checkpoint: str, topic: str) -> None:
     try:
         lines = [row["value"] for row in spark.read.text(f"{checkpoint}/offsets").collect()]
-    except PySparkException:
-        return  # normally because there is no checkpoint yet
+    except PySparkException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return  # there is no checkpoint yet
     for line in lines:
         topics = _topics(line) - {topic}
         if topics:

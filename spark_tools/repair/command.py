@@ -53,7 +53,6 @@ _FAILED = (
 _REHEARSED: Mapping[str, str] = MappingProxyType(
     {
         RepairOutcome.REPAIRED: "would repair",
-        RepairOutcome.GIVEN_UP: "would give up",
         RepairOutcome.WAITING: "would wait",
         RepairOutcome.REFUSED: "would refuse",
         RepairOutcome.UNREADABLE: "would park as unreadable",
@@ -136,36 +135,39 @@ def _outcome(counts: Mapping[str, int]) -> JobOutcome:
 
 
 def _require_arguments(arguments: argparse.Namespace) -> None:
-    """Raise InvalidConfigError for a missing option, and for one without effect."""
+    """Raise InvalidConfigError for a missing option, and for an option that has no effect."""
     if not arguments.dry_run and arguments.checkpoint is None:
         raise InvalidConfigError(
-            "--checkpoint is missing", advice="Give --checkpoint DIR, or look with --dry-run"
+            "cannot repair: --checkpoint is missing",
+            advice="Give --checkpoint DIR, or look with --dry-run",
         )
     if arguments.dry_run:
         for option in ("--interval", "--report"):
             if vars(arguments)[option.removeprefix("--")] is not None:
                 raise InvalidConfigError(
-                    f"{option} has no effect with --dry-run", advice="Give one"
+                    f"{option} has no effect with --dry-run",
+                    advice=f"Omit {option} or --dry-run",
                 )
 
 
 def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace) -> str:
-    """Return the parking topic.
+    """Return the name of the parking topic.
 
-    Raises InvalidConfigError unless it, the dead-letter topic and the metadata topic differ.
+    Raises InvalidConfigError unless the names of the parking topic, the dead-letter topic and the
+    metadata topic differ.
     """
     dead_letter_topic, metadata_topic = connection.dead_letter_topic, connection.metadata_topic
     parking_topic: str = arguments.parking_topic or f"{dead_letter_topic}.parked"
     if dead_letter_topic == metadata_topic:
         raise connection.invalid(
-            "the dead-letter topic is the metadata topic",
+            "the dead-letter topic is invalid: it is the metadata topic",
             DEAD_LETTER_TOPIC,
             found=dead_letter_topic,
             advice="Name another topic",
         )
     if parking_topic in (dead_letter_topic, metadata_topic):
         raise InvalidConfigError(
-            "parked dead letters need a topic of their own",
+            "the parking topic is invalid: it is the dead-letter topic or the metadata topic",
             option="--parking-topic",
             found=parking_topic,
             advice="Name another topic",
@@ -176,7 +178,10 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
 def _dead_letter_partitions(
     connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
-    """Return the topic's partitions; without `--interval`, none if the default topic is missing."""
+    """Return the dead-letter topic's partitions.
+
+    Returns none if the topic of the default name is missing, unless `--interval` is given.
+    """
     topic, timeout_ms = connection.dead_letter_topic, arguments.timeout_ms
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
@@ -190,7 +195,7 @@ def command_parser() -> JobParser:
     """Return the parser of the command line."""
     parser = shared_arguments(
         _NAME,
-        "Finish failed deletions of segments and treat orphans. Data loss: the job deletes the"
+        "Finish failed deletions; delete or quarantine orphans. Data loss: the job deletes the"
         " objects that dead letters name.",
         example="rlm-repair --config rlm.properties --jars spark-jars --dry-run",
     )
@@ -198,11 +203,11 @@ def command_parser() -> JobParser:
         "--checkpoint",
         example="s3a://lake/repair",
         metavar="DIR",
-        help="Directory for the position of the job in the dead-letter topic; required without"
-        " --dry-run.",
+        help="Directory for the position of the job in the dead-letter topic; required unless"
+        " --dry-run is given.",
     )
     add_confirmation(
-        parser, dry_run="Print the number of dead letters by expected outcome; change nothing."
+        parser, dry_run="Print the number of dead letters per expected outcome; change nothing."
     )
     parser.add_argument(
         "--interval",
@@ -216,14 +221,14 @@ def command_parser() -> JobParser:
         "--parking-topic",
         example="parked",
         metavar="TOPIC",
-        help="Topic for dead letters that need a person; by default the dead-letter topic's name"
-        " with .parked.",
+        help="Topic for dead letters that an operator must check; by default, the dead-letter"
+        " topic's name followed by .parked.",
     )
     parser.add_argument(
         "--report",
         example="s3a://lake/outcomes",
         metavar="DIR",
-        help="Directory of Parquet files, to which the job adds the outcome of each dead letter.",
+        help="Directory to which the job adds Parquet files with the outcome of each dead letter.",
     )
     parser.add_argument(
         "--batch",
@@ -231,8 +236,8 @@ def command_parser() -> JobParser:
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
-        help="Maximum number of dead letters in one batch: raise it to finish sooner, lower it for"
-        " less driver memory. [default: %(default)s]",
+        help="Maximum number of dead letters per batch. Raise it to finish sooner; lower it to use"
+        " less memory of the driver. [default: %(default)s]",
     )
     parser.add_argument(
         "--max-attempts",
@@ -240,6 +245,7 @@ def command_parser() -> JobParser:
         metavar="COUNT",
         type=count_above_zero,
         default=10,
-        help="Failed attempts after which a dead letter is parked. [default: %(default)s]",
+        help="Number of failed attempts after which the job parks a dead letter."
+        " [default: %(default)s]",
     )
     return parser

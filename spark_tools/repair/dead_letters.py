@@ -1,4 +1,4 @@
-"""Handles both kinds of dead letters alike: failed deletions of segments, and orphans. Pure."""
+"""Handles both kinds of dead letters alike: about failed deletions, and about orphans. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 DEAD_LETTER_MAX_BYTES = 900_000
-"""The limit for a record's key and value; a dead letter has about a KiB.
+"""The maximum size of a record's key and value together; a dead letter takes about 1 KiB.
 
-A record of this size with a reason fits the default limits of topics and producers (1 MB).
+With a reason added, such a record still fits the default limits of topics and producers (1 MB).
 """
 
 AnyDeadLetter = DeadLetter | OrphanDeadLetter
@@ -24,9 +24,9 @@ AnyDeadLetter = DeadLetter | OrphanDeadLetter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableDeadLetter:
-    """The reason why a dead letter is unreadable.
+    """Represents the reason why a dead letter is unreadable.
 
-    With `is_newer`, a newer version of the job can read it.
+    `is_newer` is True if a newer version of the job may be able to read the dead letter.
     """
 
     reason: str
@@ -34,9 +34,9 @@ class UnreadableDeadLetter:
 
 
 def read_dead_letter(key: bytes | None, value: bytes) -> AnyDeadLetter | UnreadableDeadLetter:
-    """Decode a dead letter, or return why it is unreadable.
+    """Decode a dead letter; return why it is unreadable if decoding fails.
 
-    It may be corrupt, too large, or of a newer version or kind.
+    An unreadable dead letter is corrupt, too large, or of a newer version or kind.
     """
     size_bytes = len(key or b"") + len(value)
     if size_bytes > DEAD_LETTER_MAX_BYTES:
@@ -67,7 +67,7 @@ def write_dead_letter(item: AnyDeadLetter) -> EncodedRecord:
 
 
 def repair_attempts(item: AnyDeadLetter) -> int:
-    """Return the job's failed attempts; a segment's `attempts` include the managers'."""
+    """Return the number of the job's failed attempts; `attempts` may include the managers'."""
     return item.attempts if isinstance(item, OrphanDeadLetter) else item.repair_attempts
 
 
@@ -80,10 +80,10 @@ def with_failed_attempt(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDe
 
 
 def foreign_object_reason(item: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
-    """Return why a dead letter may name foreign objects; empty if all are its segment's.
+    """Return why a dead letter may name foreign objects; empty if all belong to its segment.
 
-    Most names contain their segment (`keys`). Any other name, such as one below another prefix,
-    must be in `listed`: the segment's objects in the metadata.
+    Most names contain the segment's id. Any other name, such as one below another prefix, must be
+    in `listed`: names of the segment's objects in the metadata.
     """
     metadata = item.metadata
     own = segment_prefix(
@@ -104,7 +104,7 @@ def foreign_object_reason(item: DeadLetter, keys: ObjectKeys, listed: Collection
 
 
 def subject_of(item: AnyDeadLetter) -> str:
-    """Return the segment's id or the object's name; one dead letter per subject counts."""
+    """Return the subject of a dead letter: the segment's id, or the object's name."""
     if isinstance(item, OrphanDeadLetter):
         return item.object_key
     return str(item.metadata.segment_id)

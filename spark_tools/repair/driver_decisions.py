@@ -1,4 +1,4 @@
-"""Decides on a batch's dead letters by the metadata, on the driver."""
+"""Decides on a batch's dead letters from the metadata. Runs on the driver."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ASKED_COLUMNS = (
     # A segment's key is sufficient; any other dead letter is decoded on the driver.
     f"CASE WHEN {_HAS_SEGMENTS_KEY} THEN NULL ELSE value END AS value",
 )
-"""The driver's columns, as SQL over the columns of Spark's Kafka source."""
+"""The columns that the driver reads, as SQL over the columns of Spark's Kafka source."""
 
 FindMisplaced = Callable[[BatchDecisions, Collection[bytes]], Collection[DeadLetterLocation]]
 """Finds records with one of these keys that are not valid dead letters of the key's segment."""
@@ -52,9 +52,10 @@ def decide_on_batch(
 ) -> BatchDecisions:
     """Decide on dead letters with ASKED_COLUMNS; the last one of each subject counts.
 
-    For a segment, the last valid one counts; `find_misplaced` finds the invalid ones of a key
-    with several records. Raises RetriableError if the metadata cannot be read to its end in time.
-    Memory and time grow with the keys and with the dead letters about orphans.
+    Of the dead letters about a segment, the last valid one counts. If several records have the
+    segment's key, `find_misplaced` finds the invalid ones. Raises RetriableError if the metadata
+    cannot be read to its end in time. Memory and time grow with the number of keys and of dead
+    letters about orphans.
     """
     first: dict[bytes, DeadLetterLocation] = {}
     repeated: dict[bytes, list[DeadLetterLocation]] = {}
@@ -106,7 +107,7 @@ def decide_on_batch(
 def _superseded(
     repeated: Iterable[Sequence[DeadLetterLocation]], misplaced: Collection[DeadLetterLocation]
 ) -> dict[DeadLetterLocation, Decision]:
-    """Return the valid dead letters that a later one of the same subject supersedes."""
+    """Return a decision for each valid dead letter that a later one of its subject supersedes."""
     found: dict[DeadLetterLocation, Decision] = {}
     for locations in repeated:
         in_order = sorted(location for location in locations if location not in misplaced)
@@ -117,7 +118,7 @@ def _superseded(
 def _objects_of(
     metadata: MetadataSnapshot, states: Mapping[bytes, SegmentState | None], keys: ObjectKeys
 ) -> tuple[dict[bytes, frozenset[str]], dict[bytes, int]]:
-    """Return the deleted segments' object names that do not contain the segment.
+    """Return the object names of deleted segments that do not contain the segment's id.
 
     Also returns the number of objects of each deleted segment.
     """
@@ -142,9 +143,9 @@ def _objects_of(
 def _received(
     dead_letters: Iterable[pa.RecordBatch],
 ) -> Iterator[tuple[DeadLetterLocation, bytes, OrphanDeadLetter | None]]:
-    """Yield each dead letter's location and subject, and for an orphan the dead letter itself.
+    """Yield each dead letter's location and subject, and the dead letter itself if about an orphan.
 
-    Without a value, the key is a segment's subject. Unreadable values are skipped.
+    If there is no value, the key is a segment's subject. Skips unreadable dead letters.
     """
     names = ("partition", "offset", "key", "value")
     for batch in dead_letters:
@@ -161,6 +162,6 @@ def _received(
 
 
 def _partition(subject: bytes) -> TopicIdPartition:
-    """Return a subject's partition; the topic's name is not known."""
+    """Return a subject's partition, with `-` for the topic's name, which a subject lacks."""
     topic_id, number = UUID(bytes=subject[:16]), subject_partition_number(subject)
     return TopicIdPartition(topic_id=topic_id, topic="-", partition=number)

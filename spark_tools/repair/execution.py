@@ -1,12 +1,11 @@
-"""Carries decisions out on executors: deletes objects, writes records, and returns counts.
+"""Carries out decisions on executors: deletes objects, writes records, and returns counts.
 
 This module does not import Spark. For each dead letter, a task deletes objects, then writes the
-outcome to Kafka. It ends only when Kafka has acknowledged all outcomes. A task that fails or runs
-twice repeats all of its work. An absent object counts as deleted. The fold rejects a second end of
-the same deletion. Of duplicate dead letters the last one counts. So repetition neither loses nor
-harms anything.
+outcome to Kafka. The task ends only when Kafka has acknowledged all outcomes. A task that fails or
+runs twice repeats all of its work. This is harmless: an absent object counts as deleted, the fold
+rejects a second end of the same deletion, and of duplicate dead letters, the last one counts.
 
-Several parts of a task run concurrently, because of the latency of each request to the store.
+Several parts of a task run concurrently, because each request to the store has a high latency.
 """
 
 from __future__ import annotations
@@ -57,17 +56,17 @@ OUTCOMES = pa.schema(
     ]
 )
 OUTCOMES_DDL = "outcome string, dead_letters long, segment string, reason string"
-"""The number of dead letters per outcome; for a single one, also its subject and reason."""
+"""The number of dead letters per outcome; a row of one dead letter has its subject and reason."""
 
 WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
-"""Returns when all records are acknowledged; raises if that is not certain."""
+"""Writes records, and returns when all are acknowledged. Raises if any may not be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairTerms:
-    """The store and the topics of the job, for executors.
+    """Represents the store and the topics of the job, for executors.
 
-    With `is_itemized`, each dead letter has a row, instead of a count for each outcome.
+    `is_itemized` is True if each dead letter gets a row; otherwise, each outcome gets one.
     """
 
     store: StoreConnection
@@ -115,10 +114,10 @@ def carry_out(
 
 @contextmanager
 def _rare_collection() -> Iterator[None]:
-    """Make the garbage collector run rarely, and skip the objects that exist already.
+    """Make the garbage collector run rarely, and skip all existing objects.
 
-    Hundreds of thousands of permanent objects exist, most of them of the store's client. Dead
-    letters are short-lived and never form cycles.
+    Hundreds of thousands of objects are permanent; most belong to the store's client. Dead letters
+    are short-lived and never form cycles.
     """
     threshold = gc.get_threshold()[0]
     gc.freeze()
@@ -133,7 +132,7 @@ def _rare_collection() -> Iterator[None]:
 def rehearse(
     batches: Iterable[pa.RecordBatch], decisions: BatchDecisions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the OUTCOMES that the dead letters would have if the store never fails."""
+    """Yield the OUTCOMES that the dead letters would have if no removal failed or was refused."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
@@ -160,7 +159,7 @@ def _in_order(
     act: Callable[[pa.RecordBatch], list[Outcome]],
     parts: Iterable[pa.RecordBatch],
 ) -> Iterator[Outcome]:
-    """Yield the outcomes of all parts in order; limit the parts that run or wait."""
+    """Yield the outcomes of all parts in order; limit the number of parts that run or wait."""
     running: deque[Future[list[Outcome]]] = deque()
     for part in parts:
         running.append(pool.submit(act, part))
@@ -196,8 +195,8 @@ def _carry_out_part(
 
 
 def _received(part: pa.RecordBatch) -> Iterator[ReceivedDeadLetter]:
-    """Yield the dead letters; skip records without a value."""
-    # By columns: dictionaries per row take longer than decoding the dead letters.
+    """Yield the dead letters; skip records that have no value."""
+    # Reads by columns: a dictionary per row takes longer than decoding the dead letters.
     columns = [part.column(name).to_pylist() for name in DEAD_LETTER_COLUMNS]
     for partition, offset, key, value in zip(*columns, strict=True):
         if value is not None:

@@ -1,21 +1,21 @@
-"""Runs the repair job: reads dead letters by Spark's Kafka connector, in micro-batches.
+"""Runs the repair job: reads dead letters with Spark's Kafka connector, in micro-batches.
 
 The order of the effects of one batch:
 
     read metadata to its end -> decide -> delete objects -> write outcomes
     -> pause if most dead letters are written back -> checkpoint
 
-Dead letters that wait or fail are written back to a topic without retention. With an interval, the
-pause limits the growth of that topic: if most of a batch is written back, the next batch waits for
-PAUSE_MS. The pause also separates the attempts of a dead letter.
+The job writes dead letters that wait or fail back to the dead-letter topic, which has no retention.
+With an interval, the pause limits the growth of that topic: if most of a batch is written back, the
+next batch waits for PAUSE_MS. The pause also delays the next attempt of a dead letter.
 
-The driver reads the keys of a batch, and whole dead letters about orphans. The executors read all,
-act, and return counts. If several records have one key, executors first read the batch to find the
-invalid dead letters (misplaced.py). After an interruption at any point, the batch runs again
-without harm (execution.py).
+The driver reads the keys of a batch, and whole dead letters about orphans. The executors read all
+dead letters, act, and return counts. If several records have the same key, executors first read the
+batch to find the invalid dead letters (misplaced.py). After an interruption at any point, the batch
+runs again; this is harmless (execution.py).
 
-Driver memory: the metadata, the keys of one batch, its dead letters about orphans, and the object
-names that are not derived from segments.
+Memory of the driver: the metadata, the keys of one batch, its dead letters about orphans, and the
+object names that do not contain their segment's id.
 """
 
 from __future__ import annotations
@@ -48,8 +48,11 @@ from spark_tools.repair.outcomes import OutcomeTopics, RepairOutcome
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
-"""Even a small batch takes Spark about a second. A dead letter takes a fraction of a KiB of
-the driver's memory."""
+"""The maximum number of dead letters per batch, unless the user sets another one.
+
+Even a small batch takes Spark about a second. A dead letter takes a fraction of a KiB of the
+driver's memory.
+"""
 
 _WRITE_TIMEOUT_MS = 120_000
 PAUSE_MS = 600_000
@@ -58,7 +61,7 @@ _STEP_MS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairSettings:
-    """The settings of the job. `interval_s` None: process the existing dead letters, then end."""
+    """Represents the settings of the job. It ends after one run if `interval_s` is None."""
 
     dead_letter_topic: str
     parking_topic: str
@@ -101,7 +104,7 @@ class RepairJob:
         self._query: StreamingQuery | None = None
 
     def run(self) -> None:
-        """Process the dead letters that exist at the start; with an interval, run without end."""
+        """Process the dead letters that exist at the start; with an interval, also later ones."""
         interval_s = self._settings.interval_s
         writer = self._dead_letters().option("checkpointLocation", self._settings.checkpoint)
         writer = writer.foreachBatch(self._repair_batch)
@@ -120,7 +123,7 @@ class RepairJob:
         writer.trigger(availableNow=True).start().awaitTermination()
 
     def _dead_letters(self) -> DataStreamWriter:
-        """Return a stream of the whole topic, limited per batch."""
+        """Return a stream of the whole topic; each batch has a limited size."""
         dead_letters = (
             self._spark.readStream.format("kafka")
             .options(**self._kafka)
@@ -204,7 +207,7 @@ class RepairJob:
 
 
 def pause_after(outcomes: Mapping[str, int], clock: Clock, is_stopped: Callable[[], bool]) -> None:
-    """Wait for PAUSE_MS if most dead letters wait or failed; otherwise, return at once.
+    """Wait for PAUSE_MS if most dead letters were written back; otherwise, return at once.
 
     Returns within a second after `is_stopped` returns True.
     """

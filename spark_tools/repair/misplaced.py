@@ -1,6 +1,7 @@
 """Finds records that are not valid dead letters of their keys. They supersede no other records.
 
-Runs on executors, for keys that several records of a batch have. This module does not import Spark.
+Runs on executors, for keys that several records of a batch share. This module does not import
+Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LOCATIONS_DDL = "partition int, offset long"
 def find_misplaced(
     batches: Iterable[pa.RecordBatch], decisions: BatchDecisions, keys: Collection[bytes]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the LOCATIONS of invalid records among those with one of the segments' `keys`."""
+    """Yield the LOCATIONS of invalid records among those that have one of `keys`."""
     names = ("partition", "offset", "key", "value")
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in names]
@@ -37,7 +38,7 @@ def find_misplaced(
 def _is_in_order(
     location: DeadLetterLocation, key: bytes, value: bytes, decisions: BatchDecisions
 ) -> bool:
-    """Return whether the record is a dead letter of its key's segment, and not one to park."""
+    """Return whether the record is a dead letter of its key's segment that need not be refused."""
     dead_letter = read_dead_letter(key, value)
     return (
         isinstance(dead_letter, DeadLetter)

@@ -1,8 +1,8 @@
-"""Decides on dead letters about orphans by the metadata, read to its end.
+"""Decides on dead letters about orphans from the metadata, read to its end.
 
-Checks a dead letter against the current state. The object must be old, seen twice, seen recently,
-and removable by orphan_proof.py. The metadata must be complete, from the same topic, and read at
-least as far as the audit read it.
+Checks a dead letter against the current metadata. The object must be old, and removable according
+to orphan_proof.py. The audit must have seen it twice, and recently. The metadata must be readable
+completely, come from the same topic, and be read at least as far as the audit read it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ from spark_tools.repair.proof import Decision, MetadataSource, RepairAction
 from spark_tools.snapshot import MetadataSnapshot
 
 SIGHTING_MAX_AGE_MS = 7 * 86_400_000
-"""The maximum age of an audit: only the audit checks that an orphan's offsets are stored intact."""
+"""The maximum age of an audit.
+
+Only the audit checks that other, intact objects contain an orphan's offsets.
+"""
 
 _REMEMBERED_PARTITIONS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanTerms:
-    """The names of objects, and the limits of their age and of the audit's age.
+    """Represents the format of object names, and two limits as wall-clock times.
 
-    Both limits are wall-clock times: objects must be last modified before `cut_off_ms`, and last
-    seen by the audit at `seen_since_ms` or later.
+    An object must have been modified before `cut_off_ms`, and the audit must have seen it at
+    `seen_since_ms` or later.
     """
 
     keys: ObjectKeys
@@ -38,7 +41,7 @@ class OrphanTerms:
     seen_since_ms: int
 
     def partition_of(self, dead_letter: OrphanDeadLetter) -> TopicIdPartition | None:
-        """Return the partition in an object's name; None for a foreign name."""
+        """Return the partition in the object's name; None if the name is not one of `rlm`'s."""
         name = parse_either(self.keys, dead_letter.object_key)
         return None if name is None else name.segment_id.topic_id_partition
 
@@ -56,7 +59,7 @@ class OrphanDecider:
         self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
 
     def decide(self, dead_letter: OrphanDeadLetter) -> Decision:
-        """Return DELETE_OBJECTS or REFUSE; WAIT if an upgrade or time may resolve the reason."""
+        """Return DELETE_OBJECTS or REFUSE; WAIT if an upgrade or time may remove the reason."""
         name = parse_either(self._terms.keys, dead_letter.object_key)
         if name is None:
             return Decision(

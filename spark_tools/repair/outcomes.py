@@ -27,7 +27,7 @@ _REASON_MAX_CHARS = 1_000
 
 
 class RepairOutcome(StrEnum):
-    """What happened to a dead letter, by its name in reports."""
+    """Represents what happened to a dead letter; the value is the name in reports."""
 
     REPAIRED = "repaired"
     FAILED = "failed"
@@ -40,16 +40,22 @@ class RepairOutcome(StrEnum):
 
 OUTCOME_MEANINGS: Mapping[RepairOutcome, str] = MappingProxyType(
     {
-        RepairOutcome.REPAIRED: "The objects are deleted, or in quarantine. "
-        "DELETE_SEGMENT_FINISHED is published if only the start of the deletion was recorded.",
-        RepairOutcome.FAILED: "Written back to the dead-letter topic with one more attempt.",
-        RepairOutcome.GIVEN_UP: "Parked after `--max-attempts` failed attempts of this job.",
-        RepairOutcome.WAITING: "Written back unchanged, for a later run or a newer version.",
-        RepairOutcome.REFUSED: "Parked, because the proof is missing. Nothing is deleted.",
-        RepairOutcome.UNREADABLE: "Parked, because the record is not a dead letter. A record above "
-        "900,000 bytes is truncated; the header `from` names the whole record.",
-        RepairOutcome.SUPERSEDED: "Skipped, because the same batch has a later dead letter about "
-        "the same segment or orphan. A refused dead letter about a segment does not count.",
+        RepairOutcome.REPAIRED: "Dead letters whose objects are deleted or in quarantine. If the "
+        "metadata recorded only the start of the deletion, the job wrote DELETE_SEGMENT_FINISHED.",
+        RepairOutcome.FAILED: "Dead letters whose objects the job could not delete. It wrote them "
+        "back to the dead-letter topic with one more attempt.",
+        RepairOutcome.GIVEN_UP: "Dead letters that the job parked after `--max-attempts` failed "
+        "attempts.",
+        RepairOutcome.WAITING: "Dead letters that the job wrote back unchanged, for a later run or "
+        "a newer version.",
+        RepairOutcome.REFUSED: "Dead letters that the job parked because it cannot prove that the "
+        "objects may be deleted. It deletes none of them.",
+        RepairOutcome.UNREADABLE: "Records that the job parked because they are corrupt, too "
+        "large, or not dead letters. It truncates a record above 900,000 bytes; the header `from` "
+        "is the location of the whole record.",
+        RepairOutcome.SUPERSEDED: "Dead letters that the job skipped because the same batch has a "
+        "later one about the same segment or orphan. A refused dead letter about a segment "
+        "supersedes none.",
     }
 )
 """What each outcome means, for docs/spark-jobs.md."""
@@ -65,7 +71,7 @@ _OF_ACTION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeTopics:
-    """The topics of outcome records, and after how many attempts a dead letter is parked."""
+    """Represents the topics of outcome records, and the failed attempts before parking."""
 
     metadata_topic: str
     metadata_partition_count: int
@@ -76,7 +82,7 @@ class OutcomeTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedDeadLetter:
-    """A record of the dead-letter topic, and its decoded content."""
+    """Represents a record of the dead-letter topic, and its decoded content."""
 
     location: DeadLetterLocation
     key: bytes | None
@@ -86,7 +92,10 @@ class ReceivedDeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a dead letter (None: unreadable), the reason, and a record to write."""
+    """Represents a dead letter's outcome, the reason, and a record to write.
+
+    `dead_letter` is None if it is unreadable.
+    """
 
     name: RepairOutcome
     dead_letter: AnyDeadLetter | None
@@ -97,7 +106,7 @@ class Outcome:
 def unreadable(
     received: ReceivedDeadLetter, problem: UnreadableDeadLetter, topics: OutcomeTopics
 ) -> Outcome:
-    """Park the record, unless a newer version of the job can read it: then write it back."""
+    """Park the record; write it back if a newer version of the job may be able to read it."""
     if problem.is_newer:
         return _waiting(received, problem.reason, topics)
     return _parked(received, RepairOutcome.UNREADABLE, problem.reason, topics)
@@ -106,7 +115,7 @@ def unreadable(
 def expected_outcome(
     dead_letter: AnyDeadLetter | UnreadableDeadLetter, decide: Callable[[AnyDeadLetter], Decision]
 ) -> RepairOutcome:
-    """Return the outcome if the store has no failures."""
+    """Return the outcome of a dead letter if its removal does not fail and is not refused."""
     if isinstance(dead_letter, UnreadableDeadLetter):
         return RepairOutcome.WAITING if dead_letter.is_newer else RepairOutcome.UNREADABLE
     return _OF_ACTION[decide(dead_letter).action]
@@ -120,7 +129,7 @@ def outcome_of(
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
-    """Return the outcome; `removal` is None if the decision did not allow deletion."""
+    """Return the outcome; `removal` is None if the decision does not allow deletion."""
     if decision.action is RepairAction.SUPERSEDED:
         return Outcome(name=RepairOutcome.SUPERSEDED, dead_letter=dead_letter)
     if decision.action is RepairAction.WAIT:
@@ -159,10 +168,10 @@ def _failed(
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
-    """Write the dead letter back with one more attempt, or park it after `max_attempts`."""
+    """Write the dead letter back with one more attempt; park it if this is the last attempt."""
     again = with_failed_attempt(dead_letter, failure[:_REASON_MAX_CHARS], now_ms)
     if repair_attempts(again) >= topics.max_attempts:
-        reason = f"failed {repair_attempts(again)} times: {failure}"
+        reason = f"the job gave up (failed attempts: {repair_attempts(again)}): {failure}"
         return _parked(received, RepairOutcome.GIVEN_UP, reason, topics)
     return Outcome(
         name=RepairOutcome.FAILED,
@@ -188,9 +197,9 @@ def _back(dead_letter: AnyDeadLetter, topics: OutcomeTopics) -> OutgoingRecord:
 def _parked(
     received: ReceivedDeadLetter, name: RepairOutcome, reason: str, topics: OutcomeTopics
 ) -> Outcome:
-    """Park the unchanged record, with the reason and its original location.
+    """Park the unchanged record, with the reason and the record's original location.
 
-    A record that is too large is truncated, and the reason has the location of the whole record.
+    Truncates a record that is too large. The reason then contains the location of the whole record.
     """
     partition, offset = received.location
     location = f"{topics.dead_letter_topic}-{partition}@{offset}"
@@ -198,7 +207,7 @@ def _parked(
     value = received.value[: DEAD_LETTER_MAX_BYTES - len(key or b"")]
     text = reason[:_REASON_MAX_CHARS]
     if (key, value) != (received.key, received.value):
-        text = f"{text}; this record is truncated; the whole record is at {location}"
+        text = f"{text}. This record is truncated; the whole record is at {location}"
     record = OutgoingRecord(
         topic=topics.parking_topic,
         key=key,

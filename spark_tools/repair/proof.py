@@ -1,8 +1,9 @@
 """Decides whether a dead letter's objects may be deleted: only the metadata is proof. Pure.
 
-A dead letter may be old, replayed or forged. Its objects are deleted if the metadata records the
-segment's deletion as started or finished. Without a record of the segment, the metadata must be
-complete, from the topic that the dead letter names, and read beyond DELETE_SEGMENT_STARTED.
+A dead letter may be old, replayed or forged. Its objects may be deleted if the metadata records the
+segment's deletion as started or finished. If the metadata has no record of the segment, it must be
+readable completely, come from the topic that the dead letter names, and be read beyond the
+position of DELETE_SEGMENT_STARTED.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rsm.segment.metadata import SegmentState
 
 
 class RepairAction(Enum):
-    """What to do with a dead letter."""
+    """Represents what to do with a dead letter."""
 
     DELETE = "delete"
     """Delete the objects and publish the end of the deletion."""
@@ -34,7 +35,7 @@ class RepairAction(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to do with a dead letter; `reason` is empty unless it is refused or waits."""
+    """Represents a decision on a dead letter; `reason` is empty unless it is REFUSE or WAIT."""
 
     action: RepairAction
     reason: str = ""
@@ -42,9 +43,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataSource:
-    """Which metadata topic was read, and the next offset of each of its partitions.
+    """Represents the metadata topic that was read, and how far.
 
-    `partition_count` is that of the topic. `unread` counts unreadable records, by reason.
+    `positions` has the next offset of each partition. `unread` counts unreadable records, by
+    reason.
     """
 
     topic_id: str
@@ -53,7 +55,7 @@ class MetadataSource:
     unread: Mapping[str, int]
 
     def has_record_at(self, position: MetadataPosition) -> bool:
-        """Return whether the record at a position has been applied."""
+        """Return whether the metadata was read beyond a position."""
         return self.positions.get(position.partition, 0) > position.offset
 
 
@@ -65,10 +67,10 @@ def decide(
     metadata_topic_id: str,
     source: MetadataSource,
 ) -> Decision:
-    """Decide by the segment's state in the metadata, None if it is unknown.
+    """Decide from the segment's state in the metadata; None if the segment is unknown.
 
-    `partition` is the segment's. The dead letter has `delete_started`, the
-    position of the deletion's first record, and `metadata_topic_id`, the topic of this position.
+    `partition` is the segment's. From the dead letter come `delete_started`, the position of the
+    deletion's first record, and `metadata_topic_id`, the id of the topic that contains it.
     """
     match state:
         case SegmentState.DELETE_SEGMENT_STARTED:
@@ -94,7 +96,7 @@ def _decide_on_unknown(
         )
         return Decision(action=RepairAction.WAIT, reason=reason)
     if delete_started is None or not metadata_topic_id:
-        reason = "the segment is unknown, and the dead letter has no position of its deletion"
+        reason = "the segment is unknown, and the dead letter does not name its deletion's position"
     elif metadata_topic_id != source.topic_id:
         reason = (
             "the segment is unknown, and the dead letter was written for another metadata topic"

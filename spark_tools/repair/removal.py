@@ -1,10 +1,10 @@
-"""Removes the objects of segments and orphans in bulk, as decided, on executors.
+"""Removes the objects of segments and orphans in bulk, as decided. Runs on executors.
 
-After a failure it checks the access to the store. If the store cannot be used at all, the failures
-are an outage, which does not count as an attempt of the dead letters.
+After a failure, this module checks whether it can use the store at all. If not, the failures are an
+outage, and do not count as attempts of the dead letters.
 
-Orphans are deleted or moved into quarantine. Directly before that, this module looks at each object
-again and refuses to remove one that has changed.
+Orphans are deleted or moved to quarantine. Directly before that, this module checks each object
+again, and refuses to remove it if it has changed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _READ_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """The result for a dead letter's objects; all fields are empty if the objects no longer exist.
+    """Represents a result for a dead letter's objects; all fields are empty if these are removed.
 
-    `refusal`: the object is not the one that the audit saw. `failure`: the store's error.
-    `outage`: the store cannot be used at all.
+    `refusal` is set if the object is not the one that the audit saw. `failure` is the store's
+    error. `outage` is set if the store cannot be used at all.
     """
 
     refusal: str = ""
@@ -53,7 +53,7 @@ def remove(
     decided: Mapping[DeadLetterLocation, tuple[AnyDeadLetter, Decision]],
     keys: ObjectKeys,
 ) -> dict[DeadLetterLocation, Removal]:
-    """Remove what may be deleted; return the results. Never raises."""
+    """Remove the objects that may be deleted; return the results. Raises no TieredStorageError."""
     segments: dict[DeadLetterLocation, DeadLetter] = {}
     orphans: dict[DeadLetterLocation, OrphanDeadLetter] = {}
     for location, (dead_letter, decision) in decided.items():
@@ -91,9 +91,9 @@ def _without_blame(
 def remove_orphans(
     storage: ChunkStorage, dead_letters: Sequence[OrphanDeadLetter], keys: ObjectKeys
 ) -> list[Removal]:
-    """Return a result per dead letter, in order. Never raises.
+    """Remove the objects; return a result per dead letter, in order.
 
-    An absent object counts as removed.
+    An absent object counts as removed. Raises no TieredStorageError.
     """
     prepared = {
         dead_letter.object_key: _prepared(storage, dead_letter, keys)
@@ -108,7 +108,7 @@ def remove_orphans(
 def _prepared(
     storage: ChunkStorage, dead_letter: OrphanDeadLetter, keys: ObjectKeys
 ) -> Removal | None:
-    """Return None if the object may be deleted now; otherwise the result."""
+    """Prepare the deletion of an orphan; return None if it may be deleted now, else the result."""
     try:
         found = storage.info(dead_letter.object_key)
         seen = (dead_letter.length_bytes, dead_letter.last_modified_ms)
@@ -124,7 +124,7 @@ def _prepared(
 
 
 def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
-    """Copy an object with its attributes, because readers of ledgers need them."""
+    """Copy an object with its attributes, which readers of ledgers need."""
     source = _StoredSource(storage=storage, name=found.name, length_bytes=found.length_bytes)
     try:
         storage.create_with_content(target, source, attributes=found.attributes)
@@ -133,7 +133,7 @@ def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
         there = storage.info(target)
         if (there.length_bytes, there.attributes) != (found.length_bytes, found.attributes):
             raise RetriableError(
-                "the quarantine has another object of this name", name=target
+                "cannot copy the object to quarantine: another object has the name", name=target
             ) from error
 
 
@@ -152,7 +152,7 @@ def _deleted(storage: ChunkStorage, names: Sequence[str]) -> dict[str, Removal]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoredSource:
-    """A stored object as the content of another one. Memory: _READ_BYTES."""
+    """Reads a stored object as the content of a new one. Memory: _READ_BYTES."""
 
     storage: ChunkStorage
     name: str

@@ -1,6 +1,7 @@
 """Represents record batches of magic 2 as a table of headers, and decompresses them. Pure.
 
-One structured array has all headers: a Python object per batch would take most of the time.
+One structured array contains all headers: with a Python object per batch, these objects would take
+most of the time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _PART_RECORDS = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTable:
-    """The headers of the batches at `positions` of `data`; each batch is complete and checked."""
+    """Represents the batches at `positions` of `data`; each batch must be whole and checked."""
 
     data: memoryview
     positions: Ints
@@ -70,7 +71,7 @@ class BatchTable:
 
     @property
     def timestamp_types(self) -> Ints:
-        """The values of `TimestampType`."""
+        """Return the value of `TimestampType` of each batch."""
         return (self.numbers("attributes") & _TIMESTAMP_TYPE) // _TIMESTAMP_TYPE
 
     @property
@@ -84,9 +85,10 @@ class BatchTable:
         return control
 
     def plain(self) -> Iterator[PlainBatches]:
-        """Yield decompressed parts of about 65,536 records. Raises CorruptError, UnsupportedError.
+        """Yield the batches, decompressed, in parts of about 65,536 records.
 
-        If batches are compressed, a part also ends at about 8 MiB.
+        If any batch is compressed, a part also ends at about 8 MiB. Raises CorruptError and
+        UnsupportedError.
         """
         if (self.headers["attributes"] & _COMPRESSION).any():
             yield from self._decompressed()
@@ -109,7 +111,7 @@ class BatchTable:
         first = part_bytes = part_records = 0
         for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             piece: bytes | memoryview = self.data[start:end]
-            # A compacted batch may be empty and then has nothing to decompress.
+            # Compaction may leave an empty batch, which cannot be decompressed.
             if piece and codecs[row] != CompressionType.NONE:
                 piece = decompress(codecs[row], piece)
             pieces.append(piece)
@@ -129,7 +131,10 @@ class BatchTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainBatches:
-    """Batches with less than 2 GiB of plain `data`; [start, end) has the records of each batch."""
+    """Represents decompressed batches: [start, end) of `data` contains the records of each.
+
+    `data` must be smaller than 2 GiB.
+    """
 
     table: BatchTable
     data: Bytes
@@ -138,7 +143,7 @@ class PlainBatches:
 
     @classmethod
     def of(cls, table: BatchTable, pieces: Sequence[bytes | memoryview]) -> PlainBatches:
-        """Combine the batches with one piece of plain bytes each."""
+        """Combine the batches; `pieces` has the decompressed records of each."""
         edges = np.zeros(len(pieces) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in pieces], out=edges[1:])
         data = np.frombuffer(b"".join(pieces), dtype=np.uint8)

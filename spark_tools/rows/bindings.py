@@ -1,4 +1,4 @@
-"""Loads the compiled code that finds records, when the first ones are decoded."""
+"""Loads the compiled code that finds records, when the first records are decoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 @cache
 def open_record_kernel() -> ModuleType | None:
-    """Return `record_kernel`; None, with one warning, if numba cannot be loaded."""
+    """Return `record_kernel`; if numba cannot be loaded, log one warning and return None."""
     try:
         from spark_tools.rows import record_kernel  # noqa: PLC0415
     except (ImportError, OSError) as error:  # OSError: numba's own library does not load

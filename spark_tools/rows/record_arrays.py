@@ -1,7 +1,7 @@
 """Decodes many batches of magic 2 into arrays, without a Python object per record. Pure.
 
-With numba (the extra `spark`), compiled code finds the records and copies their bytes for Arrow.
-Without numba, records are decoded one by one, with the same result.
+With numba (the extra `spark`), compiled code finds the records and copies their bytes for Arrow. If
+numba cannot be loaded, the caller decodes the records one by one, with the same result.
 
 Memory: three times the plain bytes of the batches, and about 100 bytes per record.
 """
@@ -32,7 +32,7 @@ _HEADERS_TYPE = arrow_schema(["headers"]).field("headers").type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBounds:
-    """The wanted offsets, and timestamps [from_ms, until_ms); None: no bound."""
+    """Represents the wanted offsets and timestamps, [from_ms, until_ms); None means no bound."""
 
     offsets: OffsetRange
     from_ms: int | None = None
@@ -55,10 +55,10 @@ class RowBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordArrays:
-    """Records in order of offset, with one array of equal length per field.
+    """Represents records in order of offset, with one array of equal length per field.
 
-    `keys` and `values` are binary. `headers` are lists of (key, value), null for a record without
-    headers. In `decode_batches`, each of these three is null in all rows unless it is requested.
+    `keys` and `values` are binary. `headers` are lists of (key, value); null for a record that has
+    none. From `decode_batches`, each of these three is null in all rows unless it was requested.
     """
 
     offsets: Ints
@@ -75,8 +75,9 @@ def decode_batches(
 ) -> RecordArrays | None:
     """Decode the records within the bounds, in order; `fields` are names of columns.
 
-    The caller has checked the CRCs. Returns None if the caller must decode one by one: there is no
-    compiled code, or a batch contradicts its header, which rsm.segment.batches.records reports.
+    The caller must have checked the CRCs. Returns None if the caller must decode the records one by
+    one, because there is no compiled code or a batch is invalid. rsm.segment.batches.records
+    reports how the batch is invalid.
     """
     kernel = open_record_kernel()
     if kernel is None:
@@ -106,7 +107,7 @@ def decode_batches(
 
 
 def arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds) -> RecordArrays:
-    """Return the records within the bounds of a batch that was decoded one by one."""
+    """Return the records within the bounds as arrays; `records` are those of one batch."""
     offsets = np.array([each.offset for each in records], dtype=np.int64)
     timestamps_ms = np.array([each.timestamp_ms for each in records], dtype=np.int64)
     rows = bounds.chosen(offsets, timestamps_ms)
@@ -153,7 +154,7 @@ def _gathered(kernel: ModuleType, data: Bytes, starts: Int32s, lengths: Int32s) 
 
 
 def _headers(kernel: ModuleType, data: Bytes, starts: Int32s, counts: Int32s) -> pa.Array:
-    """Return a list of (key, value) per record, null for none, as Spark's Kafka source does."""
+    """Return a list of (key, value) per record; null if it has none, as in Spark's Kafka source."""
     total = int(counts.sum())
     if total == 0:
         return pa.nulls(len(counts), _HEADERS_TYPE)

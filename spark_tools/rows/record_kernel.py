@@ -1,11 +1,11 @@
-"""Finds the records of many batches of magic 2 as spans of bytes, by compiled code. Pure.
+"""Finds the records of many batches of magic 2 as spans of bytes, with compiled code. Pure.
 
-Numba compiles these functions at their first call, in some seconds, and caches the code in
-NUMBA_CACHE_DIR or in this directory. If it cannot write there, each process compiles again. The
-functions release the GIL.
+Numba compiles these functions at their first call, in a few seconds, and caches the code in
+NUMBA_CACHE_DIR or next to this file. If it cannot write there, each process compiles them again.
+The functions release the GIL.
 
 They accept exactly the records that rsm.segment.batches.records accepts. That module reports which
-batch is wrong, and how.
+batch is invalid, and how.
 
 The import raises ImportError if numba is not installed.
 """
@@ -31,7 +31,8 @@ BATCH_FIELDS = 8
 """The columns of `batches`: start and end in the data, number of records, base offset, last offset
 delta, base timestamp, maximum timestamp, 1 if the broker set the timestamps."""
 SPAN_FIELDS = 6
-"""The rows of `spans`: start and length of the key, of the value, start and number of headers.
+"""The rows of `spans`: start and length of the key, start and length of the value, start and number
+of the headers.
 
 `bounds` are first and end offset, first and last timestamp."""
 _START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
@@ -40,11 +41,11 @@ _SHORT_BITS = 28  # a number of 28 bits is within the bounds of every field
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 NOT_ONE = -1
-"""Returned instead of a position or a count if the bytes are invalid."""
+"""The value of a position or a count if the bytes are invalid."""
 
 
 def _keeps_code() -> bool:
-    """Return whether numba can cache compiled code; for modules in a zip file it cannot."""
+    """Return whether numba can cache compiled code. It cannot for modules in a zip file."""
     if not Path(__file__).exists():
         return False
     directory = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
@@ -63,9 +64,9 @@ def compiled(function: Function) -> Function:
 
 @compiled
 def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
-    """Return the zigzag number of at most `bits` bits and the next position, NOT_ONE if invalid.
+    """Return the zigzag number of at most `bits` bits and the next position.
 
-    For a position of NOT_ONE, returns NOT_ONE again.
+    The next position is NOT_ONE if the number is invalid, or if `position` is NOT_ONE.
     """
     raw = np.uint64(0)
     shift = 0
@@ -77,7 +78,7 @@ def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, i
             break
         raw |= part << np.uint64(shift)
         if byte < 0x80:
-            # int() would keep it unsigned.
+            # To numba, int() of an unsigned number is unsigned.
             value = np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
             return value, position  # type: ignore[return-value]  # an int, to numba
         shift += 7
@@ -86,7 +87,10 @@ def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, i
 
 @compiled
 def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
-    """Return start and length (-1: null) of length-prefixed bytes, and the next position."""
+    """Return start and length of length-prefixed bytes, and the next position.
+
+    The length is -1 for null. The next position is NOT_ONE if the bytes are invalid.
+    """
     length, start = read_number(data, position, end, _VARINT_BITS)
     if start == NOT_ONE or length < -1 or length > end - start:
         return 0, 0, NOT_ONE
@@ -95,7 +99,7 @@ def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
 
 @compiled
 def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
-    """Return the position after `count` headers, or NOT_ONE."""
+    """Return the position after `count` headers; NOT_ONE if they are invalid."""
     for _ in range(count):
         _, length, position = _read_span(data, position, end)
         if position == NOT_ONE or length < 0:
@@ -112,7 +116,7 @@ def _read_record(
 ) -> tuple[int, int, int]:
     """Write the spans of the record at `position` to a row of `spans`.
 
-    Returns timestamp delta, offset delta, and the next position or NOT_ONE.
+    Returns timestamp delta, offset delta, and the next position; NOT_ONE if the record is invalid.
     """
     length, start = read_number(data, position, batch_end, _VARINT_BITS)
     if start == NOT_ONE or length <= 0 or length > batch_end - start:
@@ -133,12 +137,12 @@ def _read_record(
 def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten times as long
     data: Bytes, batch: Int64s, bounds: Int64s, times: Int64s, spans: Int32s, row: int
 ) -> int:
-    """Do the work of `find_records` for one batch, from `row` on."""
+    """Do the work of `find_records` for one batch; `row` is the first row to write."""
     first_offset, end_offset, first_ms, last_ms = bounds[0], bounds[1], bounds[2], bounds[3]
     position = batch[_START]
     for _ in range(batch[_COUNT]):
-        # This fast path fits nearly all records: short numbers, no headers. It is inlined, because
-        # one call with an array as argument takes longer than all six numbers.
+        # This fast path reads nearly all records: those with short numbers and no headers. It is
+        # inlined, because one call with an array argument takes longer than reading six numbers.
         cursor, end, time_delta, delta, field = position, batch[_END], 0, 0, 0
         while field < _FIELDS and cursor < end:
             byte = np.int64(data[np.uint64(cursor)])
@@ -185,12 +189,11 @@ def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten ti
 def find_records(
     data: Bytes, batches: Int64s, bounds: Int64s, times: Int64s, owners: Int64s, spans: Int32s
 ) -> int:
-    """Write the spans of each record within the bounds, in order; return their number.
+    """Write the spans of each record within the bounds, in order; return the number of records.
 
-    The rows of `times` are offsets and timestamps; `owners` are rows of `batches`. The rows of
-    `spans` are start and length of the key, of the value (-1 for null), and start and number of the
-    headers. All need a column for each record of the batches. Returns NOT_ONE if a batch's bytes
-    are not valid records.
+    The rows of `times` are offsets and timestamps; `owners` are rows of `batches`. SPAN_FIELDS
+    describes the rows of `spans`; the length of null is -1. Each of these arrays needs an element
+    per record of the batches in each row. Returns NOT_ONE if a batch's bytes are not valid records.
     """
     row = 0
     for number in range(batches.shape[0]):
@@ -204,7 +207,10 @@ def find_records(
 
 @compiled
 def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> None:
-    """Write start and length of the name and the value of each header of found records."""
+    """Write the spans of all headers of found records.
+
+    The rows of `spans` are start and length of the name, start and length of the value.
+    """
     number = 0
     for row in range(len(starts)):
         position = int(starts[row])
@@ -220,8 +226,8 @@ def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> 
 
 @compiled
 def gather(data: Bytes, starts: Int32s, lengths: Int32s, edges: Int32s, gathered: Bytes) -> None:
-    """Copy the spans one after the other; write each start and the last end to `edges`."""
-    # Unsigned: a possibly negative index prevents vectorization of the copy.
+    """Copy the spans to `gathered` without gaps; write each start and the last end to `edges`."""
+    # The index is unsigned, because a possibly negative one prevents vectorization of the copy.
     position = np.uint64(0)
     for row in range(len(starts)):
         edges[row] = position

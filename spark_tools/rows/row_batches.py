@@ -1,7 +1,7 @@
 """Converts checked batches of one partition to Arrow record batches of the wanted columns.
 
-Omits control batches and, for read_committed, the batches of aborted transactions. Batches of magic
-2 are decoded many at once. The older messages of old logs are decoded one by one.
+Omits control batches and, for read_committed, the batches of aborted transactions. Decodes many
+batches of magic 2 at once, and batches of an older magic one by one.
 
 Memory: that of rows.record_arrays for one part of rows.batch_table.
 """
@@ -27,7 +27,7 @@ _FURTHEST_MS = ((1 << 63) - 1) // 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRows:
-    """Makes rows of one partition's batches. An empty `aborted` keeps aborted transactions."""
+    """Makes rows of one partition's batches. Omits the aborted transactions in `aborted`."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class PartitionRows:
         yield from self._of_batches(data, positions)
 
     def unreadable(self, offset: int, reason: str) -> pa.RecordBatch:
-        """Return one row with the reason, and with the first unreadable offset."""
+        """Return one row with the first unreadable offset and the reason."""
         cells: dict[str, object] = {
             "topic": self.topic,
             "partition": self.partition,
@@ -72,7 +72,10 @@ class PartitionRows:
                 yield self.of_arrays(arrays)
 
     def _are_wanted(self, table: BatchTable) -> Bools:
-        """Return which batches may have wanted records, by their headers. Raises CorruptError."""
+        """Return which batches may contain wanted records, by their headers.
+
+        Raises CorruptError for an invalid header.
+        """
         counts, base_offsets = table.headers["record_count"], table.numbers("base_offset")
         for row in np.flatnonzero(counts < 0):
             parse_header(table.data, int(table.positions[row]))  # raises
@@ -119,5 +122,5 @@ class PartitionRows:
 
 
 def _microseconds(timestamps_ms: Ints) -> Ints:
-    """Convert to microseconds; clip times that do not fit, because producers can set any."""
+    """Convert to microseconds. Clips timestamps that do not fit: producers can set any value."""
     return np.clip(timestamps_ms, -_FURTHEST_MS, _FURTHEST_MS) * 1000

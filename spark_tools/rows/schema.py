@@ -1,7 +1,7 @@
 """Defines the columns: those of Spark's Kafka source with headers, and the leader epoch.
 
-Owns the names, Spark's types as DDL and Arrow's types, which must agree. Source: Spark's
-"Structured Streaming + Kafka Integration Guide", the schema with includeHeaders.
+The columns' types for Spark, in DDL, and for Arrow must agree. Source: Spark's "Structured
+Streaming + Kafka Integration Guide", the schema with includeHeaders.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _SPARK_TYPES: Mapping[str, str] = MappingProxyType(
 )
 NOT_DECODED: Mapping[str, str] = MappingProxyType({})
 COLUMNS = tuple(name for name in _ARROW_TYPES if name != UNREADABLE)
-"""All columns of a record; UNREADABLE is an additional one in permissive mode."""
+"""All columns of a record. In permissive mode, rows also have the column UNREADABLE."""
 
 
 def chosen_columns(text: str | None) -> tuple[str, ...]:
-    """Parse a comma-separated list of columns in the given order; None selects all.
+    """Parse a comma-separated list of columns, and keep its order; None selects all columns.
 
     Names match in any case, as in Spark. Raises InvalidConfigError for an unknown or repeated name.
     """
@@ -63,7 +63,7 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
     if "" in chosen or len(set(chosen)) != len(chosen):
         expected = "some of " + ",".join(COLUMNS)
         raise InvalidConfigError(
-            "the option lists unknown or repeated columns",
+            "the option is invalid: it lists unknown or repeated columns",
             option="columns",
             found=text,
             expected=expected,
@@ -77,10 +77,10 @@ def spark_types(columns: Sequence[str]) -> Mapping[str, str]:
 
 
 def spark_ddl(columns: Sequence[str], decoded: Mapping[str, str] = NOT_DECODED) -> str:
-    """Return the columns as Spark's DDL; `decoded` has the types of decoded columns."""
+    """Return the columns in Spark's DDL; `decoded` has the types of decoded columns."""
     return ", ".join(f"`{name}` {decoded.get(name) or _SPARK_TYPES[name]}" for name in columns)
 
 
 def arrow_schema(columns: Sequence[str]) -> pa.Schema:
-    """Return the columns as Spark expects them in Arrow batches."""
+    """Return the schema that Spark expects of Arrow batches with these columns."""
     return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in columns])

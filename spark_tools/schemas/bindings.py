@@ -1,4 +1,4 @@
-"""Opens registries and column decoders, and loads only the packages that these need."""
+"""Opens registries and column decoders. Imports only the packages that they need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from spark_tools.schemas.settings import RegistrySettings
 
 
 def open_registry(settings: RegistrySettings) -> SchemaSource:
-    """Open a registry. Raises InvalidConfigError for settings that its client rejects."""
+    """Open a registry.
+
+    Raises InvalidConfigError if its client rejects the settings or is not installed.
+    """
     try:
         from spark_tools.schemas.registry import SchemaRegistry  # noqa: PLC0415
     except ImportError as error:
@@ -18,10 +21,10 @@ def open_registry(settings: RegistrySettings) -> SchemaSource:
 
 
 def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
-    """Open a schema as a column; `message` is the name of a message of a Protobuf schema.
+    """Open a schema as a column; `message` selects a message of a Protobuf schema by its name.
 
-    Raises UnsupportedError for a schema without a column type, InvalidConfigError for a package
-    that is not installed.
+    Raises UnsupportedError if the schema is invalid or has no column type, and InvalidConfigError
+    if a package is not installed.
     """
     try:
         column = _opened(schema, message)
@@ -46,7 +49,7 @@ def _opened(schema: SchemaText, message: str | None) -> ColumnSchema:
         case SchemaFormat.JSON:
             return _open_json(schema)
         case SchemaFormat.BINARY:
-            raise UnsupportedError("the format binary has no schema")
+            raise UnsupportedError("cannot open a schema: the format binary has none")
 
 
 def _open_avro(schema: SchemaText) -> ColumnSchema:
@@ -69,7 +72,7 @@ def _open_json(schema: SchemaText) -> ColumnSchema:
 
 def _not_installed(error: ImportError) -> InvalidConfigError:
     return InvalidConfigError(
-        "a package for schemas is not installed",
+        "cannot decode columns: a package is not installed",
         reason=error,
         advice="Run pip install 'kafka-rlm[schemas]'",
     )

@@ -1,4 +1,4 @@
-"""Converts decoded Python values to Arrow arrays, and Arrow's types to Spark's. Pure.
+"""Converts decoded Python values to Arrow arrays, and Arrow types to Spark types. Pure.
 
 Builds arrays field by field: Arrow's own conversion of dictionaries takes ten times as long.
 """
@@ -16,7 +16,7 @@ Values = Sequence[object]
 
 
 def arrow_array(values: Values, kind: pa.DataType) -> pa.Array:
-    """Convert dictionaries to structs or maps, and lists to lists.
+    """Convert values to an array: dictionaries to structs or maps, and lists to lists.
 
     Raises an error of Arrow or Python if a value does not fit the type.
     """
@@ -37,7 +37,7 @@ def arrow_array(values: Values, kind: pa.DataType) -> pa.Array:
 
 
 def struct_array(values: Values, kind: pa.DataType, fields: list[pa.Array]) -> pa.Array:
-    """Combine the fields of values into structs, null for None."""
+    """Combine the arrays of fields into structs; a struct is null if its value is None."""
     if not fields:
         return pa.array([None if each is None else {} for each in values], kind)
     mask = pa.array([each is None for each in values], pa.bool_())
@@ -55,7 +55,7 @@ def map_array(values: Values, kind: pa.DataType, keys: pa.Array, items: pa.Array
 
 
 def require_fields(kind: pa.DataType, path: str = "") -> None:
-    """Raise UnsupportedError for a struct without fields, or names that differ only in case."""
+    """Raise UnsupportedError if a struct has no fields, or names that differ only in case."""
     if pa.types.is_map(kind):
         require_fields(kind.item_type, path)
     elif pa.types.is_list(kind):
@@ -63,14 +63,15 @@ def require_fields(kind: pa.DataType, path: str = "") -> None:
     elif pa.types.is_struct(kind):
         if not kind.num_fields:
             raise UnsupportedError(
-                "a type has no fields, and Spark's columns need one", field=path or "the schema"
+                "cannot use a type in a column: it has no fields, and Spark requires one",
+                field=path or "the schema",
             )
         names: dict[str, str] = {}
         for each in kind:
             other = names.get(each.name.lower())
             if other is not None:
                 raise UnsupportedError(
-                    "names of fields differ only in case, and Spark ignores the case",
+                    "cannot use a type in a column: names of its fields differ only in case",
                     names=f"{other},{each.name}",
                 )
             names[each.name.lower()] = each.name
@@ -93,7 +94,9 @@ def spark_type(kind: pa.DataType, *, quoted: bool) -> str:
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if kind not in _SPARK_TYPES:
-        raise UnsupportedError("Spark has no such type", type=kind)
+        raise UnsupportedError(
+            "cannot use a type in a column: Spark does not support it", type=kind
+        )
     return _SPARK_TYPES[kind]
 
 
@@ -112,7 +115,7 @@ _SPARK_TYPES = {
 }
 
 
-def _name(name: str, quoted: bool) -> str:  # noqa: FBT001 - of this module alone
+def _name(name: str, quoted: bool) -> str:  # noqa: FBT001 - private
     return f"`{name.replace('`', '``')}`" if quoted else name
 
 
@@ -126,7 +129,7 @@ def _flat(values: Values) -> list[object]:
 
 
 def _offsets(values: Values) -> pa.Array:
-    """Return the start of each value, null for None, and the end of the last value."""
+    """Return each value's start (null if it is None), and then the end of the last value."""
     lengths = [0 if each is None else len(each) for each in values]  # type: ignore[arg-type]  # sized
     starts = list(accumulate(lengths, initial=0))
     nulls = [None if each is None else at for each, at in zip(values, starts, strict=False)]

@@ -1,6 +1,7 @@
-"""Lists the options for the columns to decode and for their schemas. Pure.
+"""Lists the options for decoding columns and for reading their schemas. Pure.
 
-The registry's keys are those of Confluent's clients, after `schema.registry.`.
+Each registry option except `config` and `request.timeout.ms` is a key of Confluent's Python client
+with the prefix `schema.registry.`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ REGISTRY_PREFIX = "schema.registry."
 DECODED_COLUMNS = ("key", "value")
 _MAX_VERSION = (1 << 31) - 1
 _MAX_MS = 600_000
-_IN_KAFKA_SOURCE = "none: `from_avro` and others"
+_IN_KAFKA_SOURCE = "none; `from_avro` and similar functions"
 
 
 def schema_version_of(column: str) -> SourceOption:
-    """Return the option with the version of a column's schema: a number or `latest`."""
+    """Return the option for the version of a column's schema: a number or `latest`."""
     return SourceOption(
         name=f"{column}SchemaVersion",
         type=OptionType.NUMBER,
-        meaning="The version of the subject.",
+        meaning="The version of the subject's schema.",
         example="3",
         default="latest",
         choices=("latest",),
@@ -34,7 +35,7 @@ def _of_column(column: str) -> tuple[SourceOption, ...]:
         SourceOption(
             name=f"{column}Format",
             type=OptionType.CHOICE,
-            meaning=f"The format that `{column}` is decoded from; `binary` is not decoded.",
+            meaning=f"The format of `{column}`. `binary`: it is not decoded.",
             example="avro",
             default="binary",
             choices=("binary", "avro", "protobuf", "json"),
@@ -43,8 +44,8 @@ def _of_column(column: str) -> tuple[SourceOption, ...]:
         SourceOption(
             name=f"{column}Subject",
             type=OptionType.TEXT,
-            meaning=f"The subject of the schema that gives `{column}` its type, in the registry. "
-            f"Without this option: `<topic>-{column}`.",
+            meaning=f"The registry's subject with the schema of `{column}`. Default: "
+            f"`<topic>-{column}`, if exactly one topic is read.",
             example=f"orders-{column}",
             in_kafka_source=_IN_KAFKA_SOURCE,
         ),
@@ -52,16 +53,16 @@ def _of_column(column: str) -> tuple[SourceOption, ...]:
         SourceOption(
             name=f"{column}Schema",
             type=OptionType.TEXT,
-            meaning="Instead of a subject: the text of a schema, or a file with it, which only the "
-            "driver reads.",
-            example='{"type":"record","name":"Order","fields":[]}',
+            meaning="The text of a schema, or a file that contains it, instead of a subject. Only "
+            "the driver reads the file.",
+            example='{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}',
             in_kafka_source=_IN_KAFKA_SOURCE,
         ),
         SourceOption(
             name=f"{column}Message",
             type=OptionType.TEXT,
-            meaning="Protobuf: the name of a message. Without this option: the first message of "
-            "the schema.",
+            meaning=f"Protobuf: the name of the message in `{column}`. Default: the schema's first "
+            "message.",
             example="acme.Order",
             in_kafka_source=_IN_KAFKA_SOURCE,
         ),
@@ -73,8 +74,8 @@ DECODE_OPTIONS = (
     SourceOption(
         name="decodeMode",
         type=OptionType.CHOICE,
-        meaning="`failfast`: an undecodable record fails its task. `permissive`: its row has the "
-        "reason in an error column.",
+        meaning="How to treat an undecodable record. `failfast`: its task fails. `permissive`: its "
+        "decoded column is null, and an error column gives the reason.",
         example="permissive",
         default="failfast",
         choices=("failfast", "permissive"),
@@ -106,7 +107,7 @@ def _of_registry(
 
 REQUEST_TIMEOUT = _of_registry(
     "request.timeout.ms",
-    "Maximum time of one request to the registry; in ms if it has no unit.",
+    "Timeout of one request to the registry; in ms if it has no unit.",
     "30s",
     type=OptionType.DURATION,
     default="10s",
@@ -123,7 +124,8 @@ MAX_RETRIES = _of_registry(
 )
 RETRY_WAIT = _of_registry(
     "retries.wait.ms",
-    "The pause before the first retry; later pauses are longer. In ms without a unit.",
+    "Maximum pause before the first retry; in ms if it has no unit. The maximum doubles with each "
+    "retry; each pause is random.",
     "500ms",
     type=OptionType.DURATION,
     default="100ms",
@@ -132,7 +134,7 @@ RETRY_WAIT = _of_registry(
 )
 MAX_RETRY_WAIT = _of_registry(
     "retries.max.wait.ms",
-    "Maximum pause between attempts; in ms if it has no unit.",
+    "Maximum pause before any retry; in ms if it has no unit.",
     "5s",
     type=OptionType.DURATION,
     default="2s",
@@ -145,21 +147,24 @@ CLIENT_KEYS = (
         "User and password for basic authentication: `user:password`.",
         "reader:secret",
     ),
-    _of_registry("bearer.auth.token", "Bearer token, instead of `basic.auth.user.info`.", "token"),
+    _of_registry(
+        "bearer.auth.token", "Bearer token; use it instead of user and password.", "token"
+    ),
     _of_registry(
         "bearer.auth.logical.cluster",
-        "The id of the registry's cluster in Confluent Cloud, with a token.",
+        "With a bearer token: the id of the registry's cluster in Confluent Cloud.",
         "lsrc-1",
     ),
     _of_registry(
         "bearer.auth.identity.pool.id",
-        "The id of an identity pool in Confluent Cloud, with a token.",
+        "With a bearer token: the id of an identity pool in Confluent Cloud.",
         "pool-1",
     ),
     _of_registry(
         "ssl.ca.location",
-        "TLS: the certificate authorities, in PEM. This file, the certificate and the key must "
-        "have the same path on every executor. Without this option: the authorities of certifi.",
+        "TLS: the trusted certificate authorities, in PEM. This file, the certificate and the key "
+        "must have the same paths on the driver and on every executor. Default: SSL_CERT_FILE or "
+        "SSL_CERT_DIR of the environment; if both are unset, certifi's authorities.",
         "/etc/registry/ca.pem",
         type=OptionType.FILE,
     ),
@@ -177,19 +182,19 @@ CLIENT_KEYS = (
     ),
     _of_registry("ssl.key.password", "TLS: the password of the key.", "secret"),
 )
-"""Settings that Confluent's client gets unchanged, under their names without the prefix."""
+"""Settings that Confluent's client gets unchanged; their names lose the prefix."""
 REGISTRY_OPTIONS = (
     _of_registry(
         "url",
-        "URLs of a registry with Confluent's REST API, comma-separated. Records must then begin "
-        "with Confluent's header: a magic byte and the schema's id. Without this option, records "
-        "must have no header, and the schema that you give.",
+        "URLs of a registry with Confluent's REST API, comma-separated. Each decoded key or value "
+        "must then begin with Confluent's header: a magic byte and the schema's id. Without this "
+        "option, it must have no header and must fit `keySchema` or `valueSchema`.",
         "https://registry:8081",
     ),
     _of_registry(
         "config",
         "A file with `schema.registry.*` keys, for secrets. Only the driver reads the file. An "
-        "option overrides the same key of the file.",
+        "option overrides the same key in the file.",
         "registry.properties",
         type=OptionType.FILE,
     ),

@@ -1,7 +1,7 @@
-"""Decodes columns of record batches, on executors.
+"""Decodes columns of Arrow record batches on executors.
 
-Looks up the writer's schema of each record by the id in the record, at most MAX_SCHEMA_IDS ids per
-task. Memory: the decoded values of one batch as Python objects.
+Looks up the writer's schema by the id in each payload. A task looks up at most MAX_SCHEMA_IDS ids.
+Memory: the decoded values of one batch as Python objects.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from spark_tools.schemas.settings import DecodeMode, RegistrySettings
 from spark_tools.schemas.wire_format import HEADER_BYTES, schema_id_of
 
 POSITION_COLUMNS = ("topic", "partition", "offset")
-"""The columns that errors name; batches to decode must have them."""
+"""The columns that identify a record in errors. Batches to decode must have them."""
 
 _MAX_REASON = 300
 _MAX_HEADERS = 16
-"""The maximum number of headers to look up before a batch is read; hostile bytes have many."""
+"""The maximum number of a batch's headers that are looked up before compiled code reads the batch.
+
+Hostile payloads can have many different headers.
+"""
 MAX_SCHEMA_IDS = 1_000
 
 
 class WriterSchemas:
-    """The writers' schemas in one registry, looked up once per task. Not thread-safe."""
+    """The writers' schemas in one registry; looks up each id once. Not thread-safe."""
 
     def __init__(self, registry: SchemaSource) -> None:
         """Take the registry, which `close` closes."""
@@ -44,14 +47,16 @@ class WriterSchemas:
         self._found: dict[int, SchemaText | TieredStorageError] = {}
 
     def by_id(self, schema_id: int) -> SchemaText:
-        """Return the schema; missing and unreadable ids are not requested again.
+        """Return the schema. Does not request a missing or unsupported schema again.
 
-        Raises NotFoundError, UnsupportedError (also for more than MAX_SCHEMA_IDS), and
-        InvalidConfigError or RetriableError if the registry does not answer.
+        Raises NotFoundError, UnsupportedError (also for more than MAX_SCHEMA_IDS ids),
+        InvalidConfigError if access is denied, and RetriableError if the request fails.
         """
         if schema_id not in self._found:
             if len(self._found) >= MAX_SCHEMA_IDS:
-                raise UnsupportedError("too many schema ids in one task", most=MAX_SCHEMA_IDS)
+                raise UnsupportedError(
+                    "cannot look up a schema: too many schema ids in one task", most=MAX_SCHEMA_IDS
+                )
             try:
                 self._found[schema_id] = self._registry.by_id(schema_id)
             except (NotFoundError, UnsupportedError) as error:
@@ -67,7 +72,10 @@ class WriterSchemas:
 
 
 class ColumnDecoder:
-    """Decodes one column's payloads. `writers` None: payloads have no header. Not thread-safe."""
+    """Decodes one column's payloads. Not thread-safe.
+
+    If `writers` is None, the payloads have no header.
+    """
 
     def __init__(
         self, schema: ColumnSchema, reader: SchemaText, writers: WriterSchemas | None
@@ -82,9 +90,10 @@ class ColumnDecoder:
         """The headers with the id of the reader's own schema."""
 
     def decode(self, payloads: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-        """Return the values, null if undecodable, and the errors by position.
+        """Return the values (null if undecodable), and the errors by the payload's position.
 
-        Raises RetriableError or InvalidConfigError if the registry does not answer.
+        Raises InvalidConfigError if the registry denies access, and RetriableError if a request to
+        the registry fails.
         """
         compiled = self._compiled(payloads)
         if compiled is None:
@@ -100,7 +109,8 @@ class ColumnDecoder:
     def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
         """Return the values that compiled code can read, and the rows that it cannot read.
 
-        Returns None without compiled code for the schema, without payloads, and after an error.
+        Returns None if no compiled code can read the schema, if there are no payloads, or if a
+        value does not fit the column's type.
         """
         rows = self._schema.rows
         if rows is None or not len(payloads):
@@ -113,12 +123,12 @@ class ColumnDecoder:
             wanted = wanted & self._is_own(payloads)
         try:
             array, is_read = rows.read(payloads, start, wanted)
-        except pa.ArrowInvalid:  # the decoder finds the row
+        except pa.ArrowInvalid:  # the decoder then finds the row
             return None
         return array, np.flatnonzero(~(is_read | is_null))
 
     def _is_own(self, payloads: pa.Array) -> Bools:
-        """Return which payloads have the id of the reader's own schema in their header."""
+        """Return whether each payload's header has the id of the reader's own schema."""
         headers = pc.dictionary_encode(pc.binary_slice(payloads, 0, HEADER_BYTES))
         values = headers.dictionary.to_pylist()
         for each in values[:_MAX_HEADERS]:
@@ -131,7 +141,7 @@ class ColumnDecoder:
     def _decoded(
         self, payloads: pa.Array, positions: Sequence[int]
     ) -> tuple[pa.Array, dict[int, str]]:
-        """Decode without compiled code; errors have the payloads' `positions`."""
+        """Decode without compiled code. `positions` are the keys of the payloads' errors."""
         values: list[object] = []
         errors: dict[int, str] = {}
         for row, payload in zip(positions, payloads.to_pylist(), strict=True):
@@ -164,7 +174,7 @@ class ColumnDecoder:
         return self._schema.array(values)
 
     def _decoder_of(self, payload: bytes) -> Decode | str:
-        """Return the decoder of a payload, or why there is none."""
+        """Return the decoder of a payload; if there is none, the reason."""
         header = payload[:HEADER_BYTES]
         found = self._decoders.get(header)
         if found is None:
@@ -181,7 +191,7 @@ class ColumnDecoder:
         writer = self._writers.by_id(schema_id)
         if writer.format is not self._reader.format:
             raise UnsupportedError(
-                "the record's schema has another format than the column",
+                "cannot decode the record: its schema's format differs from the column's",
                 schema_id=schema_id,
                 found=writer.format.value,
                 expected=self._reader.format.value,
@@ -201,10 +211,11 @@ class ColumnDecoder:
 def decoded_rows(
     batches: Iterator[pa.RecordBatch], decoding: Decoding, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches with `columns` only, which may be decoded columns and error columns.
+    """Yield the batches with only `columns`, which can include decoded, error and raw columns.
 
-    Batches must have POSITION_COLUMNS. Raises CorruptError for the first undecodable record in
-    failfast mode, RetriableError or InvalidConfigError if the registry does not answer.
+    Batches must have POSITION_COLUMNS. In failfast mode, raises CorruptError for an undecodable
+    record. Raises InvalidConfigError if the registry denies access, and RetriableError if a request
+    to the registry fails.
     """
     wanted = [
         each
@@ -224,7 +235,7 @@ def decoded_rows(
 
 
 def count_undecodable(batch: pa.RecordBatch, decoding: Decoding) -> int:
-    """Return the number of rows with an error in a decoded column."""
+    """Return the number of rows that have a decoding error."""
     names = [error_column(each.column) for each in decoding.readers]
     errors = [batch.column(name).is_valid() for name in names if name in batch.schema.names]
     return pc.sum(reduce(pc.or_, errors)).as_py() or 0 if errors else 0
@@ -262,7 +273,7 @@ def _located(
 ) -> CorruptError:
     position = {name: batch.column(name)[row].as_py() for name in POSITION_COLUMNS}
     return CorruptError(
-        "a record cannot be decoded",
+        "cannot decode a record",
         column=column,
         **position,
         reason=errors[row],
@@ -271,7 +282,7 @@ def _located(
 
 
 def _reason(error: Exception) -> str:
-    """Return the error in one line, without long excerpts of the record."""
+    """Return the error as one line of at most `_MAX_REASON` characters."""
     text = str(error)
     if isinstance(error, EOFError):
         text = "the bytes end within a value"

@@ -1,4 +1,4 @@
-"""Selects the columns to decode and their schemas, once, on the driver for all executors."""
+"""Selects the columns to decode and their schemas. The driver does so for all executors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_tools.schemas.settings import DecodeMode, DecodeSettings, RegistrySet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReader:
-    """A column with the reader's schema, for executors."""
+    """A column to decode, with the reader's schema. Spark sends this object to executors."""
 
     column: str
     schema: SchemaText
@@ -28,18 +28,18 @@ class ColumnReader:
     def open(self) -> ColumnSchema:
         """Open the schema.
 
-        Raises UnsupportedError if it cannot be read or has no column type, InvalidConfigError if a
-        package is not installed.
+        Raises UnsupportedError if the schema is invalid or has no column type, and
+        InvalidConfigError if a package is not installed.
         """
         return open_column(self.schema, self.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """The columns to decode and how. Spark sends this object to executors.
+    """The columns to decode, and the mode. Spark sends this object to executors.
 
-    `output` has the columns of rows, in order. If it is empty, rows have the columns of the
-    options, followed by error columns.
+    `output` lists the columns of rows, in order. If it is empty, rows have the columns of the
+    options; in permissive mode, error and raw columns follow.
     """
 
     readers: tuple[ColumnReader, ...] = ()
@@ -59,13 +59,13 @@ class Decoding:
         return (*columns, *added)
 
     def needed(self, columns: Sequence[str], output: Sequence[str]) -> tuple[str, ...]:
-        """Return the record columns that rows with the columns `output` require."""
+        """Return those record columns that are needed for the columns `output`."""
         return tuple(
             name for name in columns if {name, error_column(name), raw_column(name)} & set(output)
         )
 
     def spark_types(self, columns: Sequence[str], *, quoted: bool) -> Mapping[str, str]:
-        """Return Spark's types of those columns that are decoded, and of their error columns."""
+        """Return the Spark types of decoded columns, and of their error and raw columns."""
         types: dict[str, str] = {}
         for each in self.readers:
             if each.column in columns:
@@ -77,7 +77,7 @@ class Decoding:
 
 
 NOT_DECODING = Decoding()
-"""Leaves all columns binary."""
+"""Decodes no column."""
 
 
 def decoded_ddl(columns: Sequence[str], decoding: Decoding) -> str:
@@ -87,7 +87,7 @@ def decoded_ddl(columns: Sequence[str], decoding: Decoding) -> str:
 
 
 def error_column(column: str) -> str:
-    """Return the name of the column with the reason why a record is undecodable."""
+    """Return the name of the column that gives the reason for an undecodable record."""
     return f"{column}_error"
 
 
@@ -97,10 +97,10 @@ def raw_column(column: str) -> str:
 
 
 def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
-    """Select the reader's schemas, on the driver.
+    """Select the readers' schemas. Runs on the driver.
 
-    Raises InvalidConfigError for a schema without a column type and for a missing subject,
-    RetriableError if the registry does not answer.
+    Raises InvalidConfigError if a schema is missing or unusable, a package is not installed or the
+    registry denies access. Raises RetriableError if a request to the registry fails.
     """
     if not settings.columns:
         return Decoding()
@@ -133,17 +133,20 @@ def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
 def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
     if schema.format is not expected:
         raise UnsupportedError(
-            "the schema has another format than the column",
+            "the schema's format differs from the column's",
             found=schema.format.value,
             expected=expected.value,
         )
 
 
 def _subject(column: str, topics: Sequence[str]) -> str:
-    """Return the subject by Confluent's TopicNameStrategy. Raises InvalidConfigError."""
+    """Return the subject by Confluent's TopicNameStrategy.
+
+    Raises InvalidConfigError unless exactly one topic is read.
+    """
     if len(topics) != 1:
         raise InvalidConfigError(
-            "cannot decode a column: it needs a subject, unless exactly one topic is read",
+            "cannot decode a column: its default subject requires exactly one topic",
             column=column,
             topics=len(topics),
             advice=f"Set `{column}Subject`",

@@ -1,8 +1,8 @@
-"""Decodes JSON by JSON Schema; values must have the column's type.
+"""Decodes JSON values to the type that a JSON Schema gives their column.
 
 Objects with `properties` become structs. Other objects become maps if `additionalProperties` is a
-schema, and JSON text if not. A value that may have several types becomes a column of JSON text.
-Other constraints of a schema (patterns, bounds, required fields) are not checked.
+schema, and JSON text otherwise. Values that can have several types become JSON text. Constraints
+other than types (patterns, bounds, required fields) are not checked.
 
 Source: JSON Schema, drafts 4 to 2020-12.
 """
@@ -27,7 +27,7 @@ from spark_tools.schemas.schema_text import (
 )
 
 Conform = Callable[[object], object]
-"""Converts a JSON value to the column's type. Raises CorruptError for another type."""
+"""Converts a JSON value to the column's type. Raises CorruptError for a value of another type."""
 
 _SCALARS: Mapping[str, pa.DataType] = {
     "string": pa.string(),
@@ -38,10 +38,10 @@ _SCALARS: Mapping[str, pa.DataType] = {
 
 
 class JsonColumn(ColumnSchema):
-    """JSON values as a column; missing fields of objects are null."""
+    """A column of JSON values. Missing fields of objects are null."""
 
     def __init__(self, reader: SchemaText) -> None:
-        """Raise UnsupportedError for an invalid schema, or one without a column type."""
+        """Raise UnsupportedError if the schema is invalid or has no column type."""
         documents = {name: _document(each) for name, each in reader.all_references()}
         self._types = _JsonTypes(_document(reader), documents)
         self._type, self._conform = self._types.of(self._types.root, self._types.root)
@@ -67,13 +67,11 @@ def _document(schema: SchemaText) -> object:
     try:
         return json.loads(schema.text)
     except (ValueError, RecursionError) as error:
-        raise UnsupportedError(
-            "the schema is not valid JSON Schema", reason=str(error)[:200]
-        ) from error
+        raise UnsupportedError("the JSON Schema is invalid", reason=str(error)[:200]) from error
 
 
 class _JsonTypes:
-    """Converts the types of one schema; `documents` has what the schema refers to by name."""
+    """Converts the types of one schema; `documents` are the schemas it refers to, by name."""
 
     def __init__(self, root: object, documents: Mapping[str, object]) -> None:
         self.root = root
@@ -120,7 +118,7 @@ class _JsonTypes:
     def _of_members(
         self, members: Sequence[object], document: object
     ) -> tuple[pa.DataType, Conform]:
-        """Return the only type besides null; JSON text if there are several."""
+        """Return the only type other than null; JSON text if there is not exactly one."""
         others = [
             each for each in members if not (isinstance(each, dict) and each.get("type") == "null")
         ]
@@ -147,30 +145,33 @@ class _JsonTypes:
         if name:
             if name not in self._documents:
                 raise UnsupportedError(
-                    "a schema refers to a schema that is not given", reference=reference
+                    "the JSON Schema is invalid: it refers to a missing schema", reference=reference
                 )
             found = document = self._documents[name]
         for part in pointer.split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or key not in found:
                 raise UnsupportedError(
-                    "a schema refers to a part that does not exist", reference=reference
+                    "the JSON Schema is invalid: it refers to a missing part", reference=reference
                 )
             found = found[key]
         return found, document
 
 
 def _others(kinds: Sequence[object]) -> Sequence[object]:
-    """Return the types except null. Raises UnsupportedError for a type that is not a name."""
+    """Return the types except null; `integer` and `number` together are `number`.
+
+    Raises UnsupportedError if a type is not a string.
+    """
     if not all(isinstance(each, str) for each in kinds):
-        raise UnsupportedError("the schema is not valid JSON Schema", reason="a type is not a name")
+        raise UnsupportedError("the JSON Schema is invalid: a type is not a string")
     others = [each for each in kinds if each != "null"]
     return ["number"] if set(others) == {"integer", "number"} else others
 
 
 def _refuse_constant(name: str) -> object:
     """Raise CorruptError for NaN, Infinity and -Infinity, which are not JSON."""
-    raise CorruptError("the record is not valid JSON", found=name)
+    raise CorruptError("cannot decode the record: it is not valid JSON", found=name)
 
 
 def _as_text(value: object) -> object:
@@ -178,7 +179,9 @@ def _as_text(value: object) -> object:
 
 
 def _wrong(value: object, expected: str) -> CorruptError:
-    return CorruptError("a value has another type", found=type(value).__name__, expected=expected)
+    return CorruptError(
+        "cannot decode a value: its type is wrong", found=type(value).__name__, expected=expected
+    )
 
 
 def _string(value: object) -> object:

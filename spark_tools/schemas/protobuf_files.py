@@ -1,6 +1,6 @@
-"""Converts Protobuf schemas to descriptors: compiles text by protoc, or decodes base64.
+"""Converts Protobuf schemas to descriptors: compiles text with protoc, or decodes base64.
 
-Protoc runs in a separate process, because the schema of a registry is untrusted text.
+Protoc runs in a separate process, because the schemas of a registry are untrusted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WELL_KNOWN = {
 
 
 def file_descriptor(schema: SchemaText) -> FileDescriptor:
-    """Return the schema's file in its own pool. Raises UnsupportedError if it is not Protobuf."""
+    """Return the schema's file in a new pool. Raises UnsupportedError if the schema is invalid."""
     texts = {**dict(schema.all_references()), _MAIN: schema}
     given = {name: _serialized(each.text, name) for name, each in texts.items()}
     files = {name: each for name, each in given.items() if each is not None}
@@ -59,13 +59,14 @@ def file_descriptor(schema: SchemaText) -> FileDescriptor:
         _add(pool, _MAIN, files, set())
         return pool.FindFileByName(_MAIN)
     except (TypeError, KeyError, RecursionError) as error:
-        raise UnsupportedError(
-            "the schema is not valid Protobuf", reason=str(error)[:200]
-        ) from error
+        raise UnsupportedError("the Protobuf schema is invalid", reason=str(error)[:200]) from error
 
 
 def _serialized(text: str, name: str) -> FileDescriptorProto | None:
-    """Decode a base64 descriptor, as Confluent's Python serializer registers it; None for text."""
+    """Decode a base64 descriptor, which Confluent's Python serializer registers.
+
+    Returns None if the schema is text.
+    """
     try:
         found = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError, DecodeError):
@@ -96,23 +97,27 @@ def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
             )
         except subprocess.TimeoutExpired as error:
             raise UnsupportedError(
-                "cannot compile a Protobuf schema: it takes too long", timeout_s=_COMPILE_TIMEOUT_S
+                "cannot compile a Protobuf schema: protoc timed out", timeout_s=_COMPILE_TIMEOUT_S
             ) from error
         if done.returncode:
             lines = " ".join(done.stderr.replace(f"{directory / 'files'}/", "").split())
-            raise UnsupportedError("the schema is not valid Protobuf", reason=lines[:300])
+            raise UnsupportedError("the Protobuf schema is invalid", reason=lines[:300])
         found = FileDescriptorSet.FromString(compiled.read_bytes())
     return {each.name: each for each in found.file}
 
 
 def _require_file_names(names: Iterable[str]) -> None:
-    """Raise UnsupportedError for names that are not files within one directory."""
+    """Raise UnsupportedError unless the names can be separate files in one directory."""
     paths: dict[PurePosixPath, str] = {}
     for each in names:
         path = PurePosixPath(each)
-        is_printable = each.isprintable()  # neither NUL nor a lone surrogate
+        is_printable = each.isprintable()  # excludes NUL and lone surrogates
         if not is_printable or not path.parts or path.is_absolute() or ".." in path.parts:
-            raise UnsupportedError("an import's file name is invalid", name=repr(each)[:200])
+            raise UnsupportedError(
+                "cannot compile a Protobuf schema: a file name is invalid",
+                name=repr(each)[:200],
+                expected="a printable relative path without ..",
+            )
         if len(each.encode()) > _MAX_NAME_BYTES:
             raise UnsupportedError(
                 "cannot compile a Protobuf schema: a file name is too long",
@@ -120,13 +125,16 @@ def _require_file_names(names: Iterable[str]) -> None:
                 most=_MAX_NAME_BYTES,
             )
         if path in paths:
-            raise UnsupportedError("two names denote the same file", names=f"{paths[path]},{each}")
+            raise UnsupportedError(
+                "cannot compile a Protobuf schema: two names are the same file",
+                names=f"{paths[path]},{each}",
+            )
         paths[path] = each
     for path, name in paths.items():
         for parent in path.parents:
             if parent in paths:
                 raise UnsupportedError(
-                    "a file name is also the directory of another file",
+                    "cannot compile a Protobuf schema: a file is also another file's directory",
                     names=f"{paths[parent]},{name}",
                 )
 
@@ -134,7 +142,7 @@ def _require_file_names(names: Iterable[str]) -> None:
 def _add(
     pool: DescriptorPool, name: str, files: Mapping[str, FileDescriptorProto], added: set[str]
 ) -> None:
-    """Add a file after those that it imports. Raises KeyError for a missing import."""
+    """Add a file's imports, then the file. Raises KeyError for a missing import."""
     if name in added:
         return
     added.add(name)

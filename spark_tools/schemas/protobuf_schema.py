@@ -1,4 +1,4 @@
-"""Decodes Protobuf messages to structs, built column by column from parsed messages.
+"""Decodes Protobuf messages to structs. Builds the structs column by column.
 
 An absent field is null if Protobuf tracks its presence; otherwise it has its default. A field that
 only the writer's schema has is skipped. A field that only the reader's schema has is absent.
@@ -44,10 +44,10 @@ _SCALARS = {
 
 
 class ProtobufColumn(ColumnSchema):
-    """Decodes one message type of a file: the named one, or the first."""
+    """Decodes one message type of a schema: the named one; the first if no name is given."""
 
     def __init__(self, reader: SchemaText, message: str | None = None) -> None:
-        """Raise UnsupportedError for an invalid schema, or one without a column type."""
+        """Raise UnsupportedError if the schema is invalid or has no column type."""
         self._text = reader
         self._descriptor = _message(reader, message)
         self._class = GetMessageClass(self._descriptor)
@@ -73,7 +73,7 @@ class ProtobufColumn(ColumnSchema):
                 found = _at(written, indexes)
                 if found.full_name != expected:
                     raise CorruptError(
-                        "the record has another message type",
+                        "cannot decode the record: its message type is not the column's",
                         found=found.full_name,
                         expected=expected,
                     )
@@ -102,17 +102,22 @@ def _message(reader: SchemaText, name: str | None) -> Descriptor:
     if len(found) != 1:
         names = ",".join(each.full_name for each in every)
         raise UnsupportedError(
-            "the schema does not have exactly one message of this name", found=name, expected=names
+            "cannot select a message of the schema: none or several have this name",
+            found=name,
+            expected=names,
         )
     return found[0]
 
 
 def _at(messages: Sequence[Descriptor], indexes: Sequence[int]) -> Descriptor:
-    """Return the message at these indexes. Raises CorruptError."""
+    """Return the message at these indexes. Raises CorruptError if there is none."""
     found: Descriptor | None = None
     for index in indexes:
         if index >= len(messages):
-            raise CorruptError("the message indexes name no message of the schema", found=indexes)
+            raise CorruptError(
+                "cannot decode the record: its message indexes name no message of the schema",
+                found=indexes,
+            )
         found = messages[index]
         messages = found.nested_types
     assert found is not None
@@ -126,7 +131,7 @@ class _Columns:
         self._budget = NestingBudget()
 
     def of_message(self, descriptor: Descriptor) -> tuple[pa.DataType, _Column]:
-        """Return the type of a message, and the builder of a column from messages and None."""
+        """Return a message's type, and a function that builds its column from messages or None."""
         if descriptor.full_name in (_TIMESTAMP, _DURATION):
             is_time = descriptor.full_name == _TIMESTAMP
             kind = pa.timestamp("us", tz="UTC") if is_time else pa.duration("us")
@@ -145,7 +150,7 @@ class _Columns:
         return struct, column
 
     def _of_field(self, field: FieldDescriptor) -> tuple[pa.DataType, _Column]:
-        """Return the type of a field, and the builder of its column from messages."""
+        """Return a field's type, and a function that builds its column from messages or None."""
         name = field.name
         if not field.is_repeated:
             kind, column = self._of_values(field)
@@ -185,7 +190,7 @@ class _Columns:
         return listed, list_column
 
     def _of_values(self, field: FieldDescriptor) -> tuple[pa.DataType, _Column]:
-        """Return the type of single values, and the builder of a column from values and None."""
+        """Return the type of single values, and a function that builds a column from them."""
         if field.message_type is not None:
             return self.of_message(field.message_type)
         self._budget.enter("")

@@ -1,6 +1,6 @@
-"""Reads schemas from a registry with Confluent's REST API, by Confluent's client.
+"""Reads schemas from a registry with Confluent's REST API. Uses Confluent's client.
 
-Limits: the time and attempts of each request, and the size and references of a schema.
+Limits the time and attempts of each request, and the size and references of a schema.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _DENIED = (401, 403)
 
 
 class SchemaRegistry(SchemaSource):
-    """A registry that HTTP reaches. The client caches schemas until `close`. Not thread-safe."""
+    """A registry that is reached over HTTP. The client caches schemas. Not thread-safe."""
 
     def __init__(self, settings: RegistrySettings) -> None:
-        """Raise InvalidConfigError for settings that the client rejects."""
+        """Raise InvalidConfigError if the client rejects the settings."""
         self._url = settings.url
         try:
             self._client = SchemaRegistryClient(dict(settings.client))
         except (ValueError, TypeError, OSError) as error:
-            # The client's OSError and ValueError texts name files, never secrets.
+            # The texts of these errors name files, keys and URLs, never secrets.
             raise InvalidConfigError(
-                "the schema registry's client cannot be configured", url=self._url, reason=error
+                "cannot configure the schema registry's client", url=self._url, reason=error
             ) from None
 
     def by_id(self, schema_id: int) -> SchemaText:
@@ -73,7 +73,7 @@ class SchemaRegistry(SchemaSource):
         count[0] += len(references)
         if count[0] > _MAX_REFERENCES or depth > _MAX_REFERENCE_DEPTH:
             raise UnsupportedError(
-                "a schema has too many or too deeply nested references",
+                "cannot read a schema: it has too many references, or they are nested too deeply",
                 most=_MAX_REFERENCES,
                 most_nested=_MAX_REFERENCE_DEPTH,
             )
@@ -81,7 +81,9 @@ class SchemaRegistry(SchemaSource):
         kind = kinds.get(str(schema.schema_type or "AVRO").lower())
         if kind is None or schema.schema_str is None:
             raise UnsupportedError(
-                "the schema has no text, or its format is not supported", found=schema.schema_type
+                "cannot read a schema: it has no text, or its format is not supported",
+                found=schema.schema_type,
+                expected="AVRO, PROTOBUF or JSON",
             )
         return SchemaText(
             format=kind,
@@ -105,10 +107,10 @@ class SchemaRegistry(SchemaSource):
                 ) from error
             if error.http_status_code in _DENIED:
                 raise InvalidConfigError(
-                    "the schema registry denies access",
+                    "cannot read from the schema registry: it denies access",
                     url=self._url,
                     reason=error.error_message,
-                    advice="Check the credentials of the registry",
+                    advice="Check the credentials for the registry",
                 ) from error
             raise self._unreachable(error) from error
         except Exception as error:  # the client's HTTP library has many error classes

@@ -1,4 +1,4 @@
-"""Represents a schema as written, and defines the interface of decoders and registries. Pure."""
+"""Represents a schema's text, and defines the interfaces of decoders and registries. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from rsm.segment.errors import UnsupportedError
 MAX_SCHEMA_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_FIELDS = 10_000
-"""The limits of one schema: its text, the nesting of types, and their number when expanded."""
+"""The limits of a schema: the size of its text, the nesting of its types, and their number.
+
+A type counts once for each use.
+"""
 
 
 class SchemaFormat(Enum):
-    """The encoding of keys or values; BINARY: not decoded."""
+    """The encoding of keys or values. BINARY means that they are not decoded."""
 
     BINARY = "binary"
     AVRO = "avro"
@@ -37,15 +40,17 @@ class SchemaText:
     references: tuple[tuple[str, SchemaText], ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise UnsupportedError for a text that is too large."""
+        """Raise UnsupportedError if the text is too large."""
         size_bytes = len(self.text.encode(errors="surrogatepass"))
         if size_bytes > MAX_SCHEMA_BYTES:
             raise UnsupportedError(
-                "a schema is too large", size_bytes=size_bytes, limit_bytes=MAX_SCHEMA_BYTES
+                "cannot use a schema: it is too large",
+                size_bytes=size_bytes,
+                limit_bytes=MAX_SCHEMA_BYTES,
             )
 
     def all_references(self) -> Iterator[tuple[str, SchemaText]]:
-        """Yield all direct and indirect references, each name once, dependencies first."""
+        """Yield all direct and indirect references: each name once, dependencies first."""
         found: dict[str, SchemaText] = {}
         for name, reference in self.references:
             found.update(reference.all_references())
@@ -65,10 +70,10 @@ class RowsReader(ABC):
 
     @abstractmethod
     def read(self, payloads: pa.Array, header_bytes: int, wanted: Bools) -> tuple[pa.Array, Bools]:
-        """Return the wanted rows as a column, with null for other rows, and which rows were read.
+        """Return a column with the wanted rows, and a mask of the rows that were read.
 
-        The caller passes wanted rows that were not read to a decoder. Raises pa.ArrowInvalid if a
-        row has an unsuitable value; then a decoder finds that row.
+        Other rows are null. The caller passes wanted rows that were not read to a decoder. Raises
+        pa.ArrowInvalid if a value does not fit the column's type; a decoder then finds its row.
         """
 
 
@@ -82,20 +87,21 @@ class ColumnSchema(ABC):
 
     @abstractmethod
     def decoder(self, writer: SchemaText | None) -> Decode:
-        """Return the decoder for payloads of a writer's schema; it takes them without their header.
+        """Return a decoder for payloads that were written with the schema `writer`.
 
-        None: payloads have the reader's schema and no header. Raises UnsupportedError for an
-        unsupported writer's schema. The decoder raises for payloads that do not fit the reader's.
+        The caller removes the header of each payload. If `writer` is None, payloads have the
+        reader's schema and were written without a header. Raises UnsupportedError if the writer's
+        schema is not supported. The decoder raises an error if a payload does not fit.
         """
 
     @property
     @abstractmethod
     def rows(self) -> RowsReader | None:
-        """A reader of this schema's payloads that is much faster than a decoder, or None."""
+        """A reader that is much faster than a decoder; None if it cannot read this schema."""
 
     @abstractmethod
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Build a column of decoded values, null for None. Wrong values can raise any Exception."""
+        """Build a column of decoded values; None is null. Wrong values can raise any Exception."""
 
 
 class SchemaSource(ABC):
@@ -103,15 +109,15 @@ class SchemaSource(ABC):
 
     @abstractmethod
     def by_id(self, schema_id: int) -> SchemaText:
-        """Return the schema with the id that records have.
+        """Return the schema with an id from a payload's header.
 
         Raises NotFoundError, UnsupportedError for an unknown format or a schema above a limit,
-        InvalidConfigError if access is denied, and RetriableError if there is no answer.
+        InvalidConfigError if access is denied, and RetriableError if the request fails.
         """
 
     @abstractmethod
     def of_subject(self, subject: str, version: int | None) -> SchemaText:
-        """Return a version of a subject, the latest for None. Raises the errors of `by_id`."""
+        """Return a version of a subject; the latest if `version` is None. Raises as `by_id`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -126,14 +132,16 @@ class NestingBudget:
         self._open: list[str] = []
 
     def enter(self, name: str) -> None:
-        """Start a type. Raises UnsupportedError if it contains itself, or at a limit."""
+        """Start a type. Raises UnsupportedError if it contains itself or exceeds a limit."""
         self._count += 1
         if self._count > MAX_FIELDS:
-            raise UnsupportedError("a schema has too many fields", most=MAX_FIELDS)
+            raise UnsupportedError("cannot use a schema: it has too many types", most=MAX_FIELDS)
         if len(self._open) >= MAX_DEPTH:
-            raise UnsupportedError("a schema is nested too deeply", most=MAX_DEPTH)
+            raise UnsupportedError("cannot use a schema: it is nested too deeply", most=MAX_DEPTH)
         if name and name in self._open:
-            raise UnsupportedError("a type contains itself; Spark does not allow that", type=name)
+            raise UnsupportedError(
+                "cannot use a schema: a type contains itself; Spark does not allow that", type=name
+            )
         self._open.append(name)
 
     def leave(self) -> None:

@@ -1,7 +1,7 @@
-"""Parses the options for the columns to decode and their schemas, and reads files that they name.
+"""Parses the options for decoding columns, and reads the files that these options name.
 
-The option `schema.registry.config` names a file with the registry's keys, which only the driver
-reads. An option overrides the same key of the file.
+The option `schema.registry.config` names a file with `schema.registry.*` keys. Only the driver
+reads the file. An option overrides the same key in the file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class RegistrySettings:
 
     @classmethod
     def of(cls, given: OptionValues) -> RegistrySettings | None:
-        """Parse the options; None without a URL. Raises InvalidConfigError."""
+        """Parse the options. Returns None if none is given.
+
+        Raises InvalidConfigError for invalid options, and for options without a URL.
+        """
         values = _registry_values(given)
         known = [option.name for option in REGISTRY_OPTIONS]
         for name in values.names():
@@ -55,7 +58,7 @@ class RegistrySettings:
         if url is None:
             if values.names():
                 raise InvalidConfigError(
-                    "an option is missing",
+                    "cannot configure the schema registry: its URL is missing",
                     option=f"{REGISTRY_PREFIX}url",
                     advice="Set it, or omit the other options of the registry",
                 )
@@ -82,7 +85,8 @@ class RegistrySettings:
 class ColumnSettings:
     """The settings of one decoded column.
 
-    `schema` is the text of an option or a file. `version` None: the subject's latest.
+    `schema` is the text of the schema; None if the registry provides it. If `version` is None, the
+    subject's latest version is used.
     """
 
     column: str
@@ -94,14 +98,17 @@ class ColumnSettings:
 
     @classmethod
     def of(cls, given: OptionValues, column: str) -> ColumnSettings | None:
-        """Parse a column's options; None if it stays binary. Raises InvalidConfigError."""
+        """Parse a column's options. Returns None if the column stays binary.
+
+        Raises InvalidConfigError for invalid or contradictory options.
+        """
         chosen = given.choice(f"{column}Format", SchemaFormat, SchemaFormat.BINARY)
         names = ("Schema", "Subject", "SchemaVersion", "Message")
         unused = [f"{column}{name}" for name in names if given.has(f"{column}{name}")]
         if chosen is SchemaFormat.BINARY:
             if unused:
                 raise InvalidConfigError(
-                    "an option has no effect",
+                    "cannot use the option: the column is not decoded",
                     option=unused[0],
                     missing=f"{column}Format",
                     advice="Set the missing option, or omit this one",
@@ -109,10 +116,10 @@ class ColumnSettings:
             return None
         if chosen is not SchemaFormat.PROTOBUF and given.has(f"{column}Message"):
             raise InvalidConfigError(
-                "the option applies only to Protobuf",
+                "cannot use the option: it applies only to Protobuf",
                 option=f"{column}Message",
                 found=f"{column}Format {chosen.value}",
-                advice="Omit it, or set the format to Protobuf",
+                advice="Omit it, or set the format to protobuf",
             )
         schema = _schema(given, f"{column}Schema")
         if schema is not None and len(unused) > 1 + given.has(f"{column}Message"):
@@ -145,14 +152,14 @@ class DecodeSettings:
 
     @classmethod
     def of(cls, given: OptionValues) -> DecodeSettings:
-        """Parse the options. Raises InvalidConfigError for unknown, wrong or contradictory ones."""
+        """Parse the options. Raises InvalidConfigError for unknown, invalid or conflicting ones."""
         found = (ColumnSettings.of(given, column) for column in DECODED_COLUMNS)
         columns = tuple(each for each in found if each is not None)
         registry = RegistrySettings.of(given)
         for each in columns:
             if registry is None and each.schema is None:
                 raise InvalidConfigError(
-                    "a column has no schema",
+                    "cannot decode a column: it has no schema",
                     column=each.column,
                     expected=f"{REGISTRY_PREFIX}url, or {each.column}Schema",
                     advice="Set one of these options",
@@ -165,7 +172,7 @@ class DecodeSettings:
 
 
 def _registry_values(given: OptionValues) -> OptionValues:
-    """Return the registry's keys, including those of the file."""
+    """Return the registry's options, including those in the file that the user names."""
     path = given.text(f"{REGISTRY_PREFIX}config")
     of_file = {} if path is None else read_properties(Path(path)).values()
     options = {name: given.text(name) for name in given.names()}
@@ -176,17 +183,17 @@ def _registry_values(given: OptionValues) -> OptionValues:
 
 
 def _require_urls(text: str) -> None:
-    """Raise InvalidConfigError for an invalid URL, and for credentials, because URLs are logged."""
+    """Raise InvalidConfigError if a URL is invalid or contains credentials. URLs are logged."""
     option = f"{REGISTRY_PREFIX}url"
     for url in text.split(","):
         try:
             parts = urlsplit(url.strip())
             has_port = parts.port != 0
         except ValueError as error:
-            raise wrong_value(option, "not a URL", "URLs, comma-separated") from error
+            raise wrong_value(option, "not a URL", "comma-separated URLs") from error
         if parts.username is not None or parts.password is not None:
             raise InvalidConfigError(
-                "the URL contains credentials",
+                "the URL is invalid: it contains credentials",
                 option=option,
                 expected=f"{REGISTRY_PREFIX}basic.auth.user.info",
                 advice="Remove them from the URL, and set the expected option",
@@ -196,7 +203,7 @@ def _require_urls(text: str) -> None:
 
 
 def _schema(given: OptionValues, name: str) -> str | None:
-    """Return the option's text, or the text of the file that it names."""
+    """Return the option's text; if the option names a file, the file's text."""
     text = given.text(name)
     if text is None or any(sign in text for sign in '{};\n"'):
         return text

@@ -17,16 +17,20 @@ from spark_tools.leases.renewal import LeaseRenewal, new_holder
 _log = logging.getLogger(__name__)
 
 LEASE_IDLE_S = 60.0
-"""Must exceed the time between two jobs of one query, for example while Spark plans."""
+"""The idle time before leases are released.
+
+It must exceed the time between two jobs of one query, for example while Spark plans.
+"""
 
 _keepers: dict[str, LeaseKeeper] = {}
 
 
 def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | None:
-    """Return the application's keeper, created at the first call, with this `idle_s`.
+    """Return the application's keeper, and set its `idle_s`. The first call creates the keeper.
 
     Returns None for a Spark Connect session, because its jobs are not visible here. Also returns
-    None if no socket can be created. Leases of batch queries are then not renewed.
+    None if the keeper's socket cannot be created. If there is no keeper, leases of batch queries
+    are not renewed.
     """
     try:
         context = spark.sparkContext
@@ -42,7 +46,7 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
             lambda: LeaseRenewal(new_holder()), lambda: _has_active_jobs(context), idle_s=idle_s
         )
     except OSError as error:
-        _log.warning(LogLine("cannot renew read leases: no socket can be opened", error=error))
+        _log.warning(LogLine("cannot renew read leases: no socket can be created", error=error))
         return None
     atexit.register(keeper.close)
     _keepers[application] = keeper

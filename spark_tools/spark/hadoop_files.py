@@ -1,6 +1,6 @@
 """Accesses files in any file system that Spark supports, from the driver.
 
-Source: Hadoop's FileSystem. Spark has no public API for this that works without an executor.
+Source: Hadoop's FileSystem. Spark has no public API that does this without executors.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class HadoopFiles(Files):
     def __init__(self, spark: SparkSession, directory: str) -> None:
         self._spark = spark
         self._directory = directory.rstrip("/")
-        jvm = spark.sparkContext._jvm  # noqa: SLF001 - as above
-        assert jvm is not None, "a session that runs has one"
+        jvm = spark.sparkContext._jvm  # noqa: SLF001 - private API
+        assert jvm is not None, "a running session has a JVM"
         self._path_type = jvm.org.apache.hadoop.fs.Path
-        configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
+        configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - private API
         self._files = self._path("").getFileSystem(configuration)
 
     def names(self, directory: str) -> list[str]:
@@ -70,7 +70,7 @@ class HadoopFiles(Files):
         self._files.delete(self._path(path), _RECURSIVE)
 
     def full_path(self, path: str) -> str:
-        """Return the path for Spark."""
+        """Return the path with the directory, as Spark takes it."""
         return f"{self._directory}/{path}"
 
     def local_path(self, path: str) -> str | None:
@@ -79,5 +79,5 @@ class HadoopFiles(Files):
             return None
         return str(self._files.makeQualified(self._path(path)).toUri().getPath())
 
-    def _path(self, path: str) -> Any:  # noqa: ANN401 - a class of Java's
+    def _path(self, path: str) -> Any:  # noqa: ANN401 - a Java class
         return self._path_type(f"{self._directory}/{path}" if path else self._directory)

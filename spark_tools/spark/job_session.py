@@ -1,6 +1,6 @@
 """Opens the Spark session of a job, and checks its requirements before any work.
 
-The user selects the master: `spark-submit --master`, or Spark's default.
+The user selects the master with `spark-submit --master`; otherwise, Spark's default applies.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _CONNECTOR = "spark-sql-kafka-0-10"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by `spark-submit`: Spark's JVM runs before the job starts."""
+"""`spark-submit` sets this variable. Spark's JVM then runs before the job starts."""
 _CONFIGURING = (_SUBMITTED, "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
 _PYTHON = "PYSPARK_PYTHON"
 _JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _PROBE = "_can_be_written"
-"""Spark ignores files with this prefix."""
+"""The name of a test file. Spark ignores files whose names begin with `_`."""
 
 
 @contextmanager
 def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
-    """Yield a new session and stop it at the end, or an active session and leave it running.
+    """Yield the active session and leave it running; if there is none, start one and stop it.
 
-    Keeps the current handler of Ctrl-C. Spark's own handler would call the JVM inside another call.
-    A signal that ends the program may have ended Spark, too: a failure to stop it is ignored.
+    Keeps the current handler for Ctrl-C, because Spark's handler would call the JVM inside another
+    call. Ignores a failure to stop Spark: a signal that ends the program may have ended Spark, too.
 
     Unless the user configures otherwise, Spark's Python processes run this interpreter, and Spark
-    logs only errors. `jars` is a directory; Spark loads all of its jars. Raises InvalidConfigError
-    if it has none.
+    logs only errors. `jars` is a directory; Spark loads all jars in it. Raises InvalidConfigError
+    if the directory contains none.
     """
     running = SparkSession.getActiveSession()
     builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
@@ -50,10 +50,10 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
         found = sorted(str(path) for path in Path(jars).glob("*.jar"))
         if not found:
             raise InvalidConfigError(
-                "the directory has no jars",
+                "cannot load jars: the directory contains none",
                 option="--jars",
                 found=jars,
-                advice="Fetch them as docs/spark.md describes",
+                advice="Download the jars as docs/spark.md describes",
             )
         builder = builder.config("spark.jars", ",".join(found))
     with _handler_kept(signal.SIGINT), _environment():
@@ -99,7 +99,7 @@ def _environment() -> Iterator[None]:
 
 
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the environment lacks for a new Spark.
+    """Return the environment variables to set for a new Spark.
 
     On a cluster, the user selects the interpreter. A log4j2 file in Spark's configuration directory
     and the user's JVM options override these log settings.
@@ -119,7 +119,7 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def _is_configured(environ: Mapping[str, str]) -> bool:
-    """Return whether the user configures Spark's cluster and jars elsewhere."""
+    """Return whether `spark-submit`, a variable or a file of defaults configures Spark."""
     is_named = any(name in environ for name in _CONFIGURING)
     return is_named or (_home(environ) / "conf" / "spark-defaults.conf").exists()
 
@@ -135,7 +135,7 @@ def require_reachable(spark: SparkSession, store: Store) -> None:
             "cannot use a directory as the store: executors on other hosts do not see it",
             root=store.root,
             master=master,
-            advice="Use master local, or another store",
+            advice="Set the master to local, or use another store",
         )
 
 
@@ -171,26 +171,26 @@ def require_connector_jar(jars: str | None) -> None:
     if any(name.endswith(f"-{pyspark.__version__}.jar") for name in found):
         return
     raise InvalidConfigError(
-        "Spark's Kafka connector is missing",
+        "cannot read from Kafka: Spark's Kafka connector is missing",
         option="--jars",
         found=", ".join(found) or jars or "no option",
         expected=f"a directory with {_CONNECTOR}_2.13-{pyspark.__version__}.jar and the jars that"
         " it needs",
-        advice="Fetch them as docs/spark.md describes",
+        advice="Download the jars as docs/spark.md describes",
     )
 
 
 def require_connector(spark: SparkSession) -> None:
-    """Raise InvalidConfigError if Spark's Kafka connector is missing, with the remedy."""
+    """Raise InvalidConfigError if Spark cannot load its Kafka connector."""
     try:
         spark.read.format("kafka").option("kafka.bootstrap.servers", "none:1").option(
             "subscribe", "none"
         ).load()
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
-            "Spark's Kafka connector is missing, or has another version than Spark",
+            "cannot load the Kafka connector: it is missing, or its version differs from Spark's",
             spark=spark.version,
             expected="its jars in the directory that --jars names",
             reason=cause_of(error),
-            advice="Fetch them as docs/spark.md describes",
+            advice="Download the jars as docs/spark.md describes",
         ) from error

@@ -22,7 +22,7 @@ from spark_tools.schemas.decoding import Decoding
 
 
 class SegmentPartition(InputPartition):
-    """The pieces that one task reads: those of segments, one of a broker's log, or one hole."""
+    """The pieces that one task reads: pieces of segments, one of a broker's log, or one hole."""
 
     def __init__(self, task: Task, planned_at: datetime) -> None:
         super().__init__(task)
@@ -36,9 +36,9 @@ def partition_rows(
     options: ReadOptions,
     decoding: Decoding | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a partition; none for Spark's own partition, which means an empty read.
+    """Yield the rows of a partition. Yields none for a partition of Spark's class (an empty read).
 
-    With a `decoding`, rows have its columns instead of those of the options.
+    If `decoding` decodes or selects columns, rows have its columns instead of those of the options.
     """
     if not isinstance(partition, SegmentPartition):
         return
@@ -55,7 +55,7 @@ def partition_rows(
 def _rows(
     partition: SegmentPartition, connection: ClusterConnection, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows with the records' own columns."""
+    """Yield rows before their columns are decoded."""
     first = partition.task[0]
     if isinstance(first, BrokerPiece):
         yield from read_from_broker(first, connection.client, options)
@@ -73,9 +73,8 @@ def _rows(
 
 def _no_longer_stored(error: NotFoundError, planned_at: datetime) -> NotFoundError:
     return NotFoundError(
-        "a segment has expired since the query was planned, or is lost",
+        "cannot read a segment: it expired after the query was planned, or an object is missing",
         planned_at=planned_at.isoformat(timespec="seconds"),
         reason=error,
-        advice="Call load() again to plan with the segments that are stored now; `rlm-audit` finds "
-        "lost ones",
+        advice="Call load() again. If that fails, too, run `rlm-audit` to find missing objects",
     )

@@ -1,7 +1,7 @@
-"""Lists Spark's errors, and extracts the line of an error for users.
+"""Lists Spark's error classes, and extracts the line of an error that states its cause.
 
-pyspark has classes for some failures. Other failures raise errors of py4j, for example a lost
-executor or incompatible classes.
+pyspark has classes for some failures. Other failures, for example a lost executor or incompatible
+classes, raise errors of py4j.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ _PYTHON_TRACE = "Traceback (most recent call last):\n"
 
 
 def cause_of(error: Exception) -> str:
-    """Return the line of a TieredStorageError, or of a Python or Java error, or the first line."""
+    """Return the line that states the cause.
+
+    Prefers the line of a TieredStorageError, then of a Python error, then of a Java error, then the
+    first line.
+    """
     lines = _lines(error)
     own_lines = _own_lines(lines)
     if own_lines:
@@ -35,7 +39,7 @@ def cause_of(error: Exception) -> str:
 
 
 def is_invalid_config(error: Exception) -> bool:
-    """Return whether the cause is an InvalidConfigError of a Python process of Spark."""
+    """Return whether the cause is an InvalidConfigError from a Python process of Spark."""
     own_lines = _own_lines(_lines(error))
     return bool(own_lines) and own_lines[-1].startswith(_INVALID_CONFIG)
 

@@ -1,7 +1,7 @@
-"""Reads the data source as a stream: stored segments, and segments that are stored later.
+"""Reads the data source as a stream: the stored segments, then each segment that is stored later.
 
-Spark runs one reader in a Python process on the driver. The reader keeps the metadata open until
-the query stops. Executors read pieces as for a batch query.
+Spark runs one reader per query in a Python process on the driver. The reader keeps the metadata
+snapshot open until the query stops. Executors read pieces as in a batch query.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Open(NamedTuple):
 
 
 class SegmentStreamReader(DataSourceStreamReader):
-    """One streaming query. Opens nothing before Spark asks for offsets. Not thread-safe."""
+    """The reader of one streaming query. Opens nothing at construction. Not thread-safe."""
 
     def __init__(
         self,
@@ -66,7 +66,10 @@ class SegmentStreamReader(DataSourceStreamReader):
         decoding: Decoding,
         keeper_address: str | None,
     ) -> None:
-        """Take the user's options as `given`; the first use rejects what a stream cannot have."""
+        """Take the user's options as `given`.
+
+        The first use raises InvalidConfigError for options that a stream does not support.
+        """
         self._given = dict(given)
         self._connection = connection
         self._options = options
@@ -88,7 +91,7 @@ class SegmentStreamReader(DataSourceStreamReader):
     ) -> StreamOffsets:
         """Return the next batch's end.
 
-        Spark before 4.2 does not pass `start`; then the batch starts at the last batch's end.
+        Spark before 4.2 does not pass `start`; the batch then starts at the last batch's end.
         """
         is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         limits = self._options.limits if is_limited else NO_LIMITS
@@ -108,18 +111,18 @@ class SegmentStreamReader(DataSourceStreamReader):
         return ReadAllAvailable() if limits.max_bytes is None else ReadMaxBytes(limits.max_bytes)
 
     def reportLatestOffset(self) -> StreamOffsets | None:  # noqa: N802 - Spark's name
-        """Return the stored end at the last `latestOffset`, for the query's progress.
+        """Return the stored end offsets at the last `latestOffset`, for the query's progress.
 
         Sends no request, because an error here would end the query.
         """
         return self._stored_offsets
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read to the current stored end, in micro-batches within the limits."""
+        """Make the query end at the offsets that are stored now; limits still apply."""
         self._target = stored_offsets(self._stored())
 
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
-        """Return the batch's partitions. Raises NotFoundError if their offsets have expired."""
+        """Return the batch's partitions. Raises the errors of `Planner.tasks`."""
         self._reached = end
         planner, leases = self._opened()
         with leases.planning():
@@ -131,7 +134,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         return partition_rows(partition, self._connection, self._options, self._decoding)
 
     def stop(self) -> None:
-        """Release what is open. Spark usually ends the process by a signal instead."""
+        """Close the metadata and release the leases. Spark usually kills the process instead."""
         self._open = None
         self._resources.close()
 
@@ -164,11 +167,11 @@ def _require_possible(given: Mapping[str, str], options: ReadOptions) -> None:
         raise InvalidConfigError(
             "cannot use endingOffsets: a stream has no end",
             option="endingOffsets",
-            advice="Read a batch",
+            advice="Omit it, or read a batch",
         )
     if options.limits.is_limited and SupportsTriggerAvailableNow is None:
         raise InvalidConfigError(
-            "limits of a micro-batch need Spark 4.2 or newer",
+            "cannot limit micro-batches: Spark 4.2 or newer is required",
             option="maxOffsetsPerTrigger, maxBytesPerTrigger",
             found=pyspark.__version__,
             advice="Update Spark, or omit the limits",

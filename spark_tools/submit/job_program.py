@@ -1,4 +1,4 @@
-"""Starts the program of a job, whose imports take seconds."""
+"""Starts a job's program. Handles Ctrl-C before the program's imports, which take seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rsm.program.program_start import end_by_interrupt, open_closed_streams
 
 
 def run_program(module: str) -> None:
-    """Run the `main` of a job's module, which this function imports, and exit."""
+    """Import a job's module, and run its `main`, which exits."""
     open_closed_streams()
     end_by_interrupt()
     importlib.import_module(module).main()

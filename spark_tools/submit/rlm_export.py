@@ -6,7 +6,7 @@ from spark_tools.submit.job_program import run_program
 
 
 def main() -> None:
-    """Run the job with the command line of this process and exit."""
+    """Run the job with this process's arguments, and exit."""
     run_program("spark_tools.export.command")
 
 

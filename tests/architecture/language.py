@@ -134,7 +134,7 @@ def name_of(path: Path) -> str:
 
 def page_prose(path: Path) -> str:
     """Return a page without code and link targets; a code span counts as one word."""
-    text = _INDENTED.sub("\n", _FENCE.sub("\n\n", path.read_text()))
+    text = _INDENTED.sub("\n", _FENCE.sub("\n\n", path.read_text())).replace("<br>", " | ")
     return _LINK_TARGET.sub("] ", without_spans(text))
 
 

@@ -73,7 +73,7 @@ class MetadataAssignmentContract:
 
         wait_until(lambda: not _answers(manager, partition), 30.0, "the end of answers")
         assert not manager.caught_up(partition)
-        with pytest.raises(RetriableError, match="does not read it"):
+        with pytest.raises(RetriableError, match="not followed"):
             manager.publish(claim(partition=partition))
         assert positions.keys() == {0, 1}
         assert writer.caught_up(partition)

@@ -44,7 +44,7 @@ def test_demo_when_it_fails_then_says_why_and_clears_up(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert done.stderr.startswith("demo: failed: too little was produced")
+    assert done.stderr.startswith("demo: failed: cannot trim")
     assert "demo: ok" not in done.stdout
     assert list(tmp_path.iterdir()) == []
 

@@ -270,7 +270,7 @@ def test_read_when_above_the_end_then_one_line_and_exit_code_1(tiered: Tiered) -
     done = tiered.rlm("read", f"{TOPIC}:0", "--from", str(tiered.end_offset + 1))
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the log does not have the offset" in done.stderr
+    assert "the log does not contain the offset" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -79,7 +79,7 @@ def test_quick_start_when_read_then_its_commands_are_those_of_these_tests() -> N
         ("make demo", "demo: ok produced=2001 read=2000 segments=50 seconds=36", False),
         ("make demo", "demo: ok produced=2000 read=2000 segments=60 seconds=36", False),
         ("make demo", "demo: ok produced=2000 read=2000 seconds=36", False),
-        ("make demo", "demo: failed: too little was produced", False),
+        ("make demo", "demo: failed: cannot trim", False),
         ("make test", "2 passed in 3 s", True),
         ("make test", "1 failed, 2 passed on 3 s", False),
     ],

@@ -96,7 +96,7 @@ def test_offload_when_streamed_then_completes_the_open_segment_and_returns_the_p
         segments = log.finished(metadata)
         later_end = log.end_offset()
 
-    assert f"{log.topic}:0 stored to {end_offset}, 1 segments now" in plain
+    assert f"{log.topic}:0 stored to {end_offset}, segments stored now: 1" in plain
     assert_adjoining(segments)
     assert segments[-1].offsets.end_offset == later_end
     assert requested["partitions"][0]["requested_offset"] == later_end

@@ -25,10 +25,10 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_or_tr
             _wait_reported(host, "Look for a missing mount")
             log.produce(1)
         with host.running():
-            _wait_reported(host, "it is another store, or not mounted")
+            _wait_reported(host, "It is another store, or it is not mounted")
             log.set_policy(metadata)
             log.produce(1)
-            _wait_reported(host, "it is another store, or not mounted")
+            _wait_reported(host, "It is another store, or it is not mounted")
             local_start = log.local_start_offset()
             copied_meanwhile = list(host.store.rglob("*.log"))
             stored_meanwhile = len(log.finished(metadata))

@@ -1,6 +1,6 @@
-"""Reads the dead-letter topic to its current end: the newest dead letter of each segment.
+"""Reads the newest dead letter of each segment from the dead-letter topic, to its current end.
 
-The metadata decides which dead letters are settled (rlm.policy.request.dead_letters).
+rlm.policy.request.dead_letters decides by the metadata which deletions have finished.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _MAX_RECORDS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Represents each segment's newest dead letter, in no order, and counts unreadable records."""
+    """Represents each segment's newest dead letter, unordered, and counts unreadable records."""
 
     dead_letters: tuple[DeadLetter, ...]
     unreadable_count: int
 
 
 def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> DeadLetters:
-    """Read all segments' dead letters up to the current end; none if the topic does not exist.
+    """Read all segments' dead letters up to the current end.
 
-    Memory: one dead letter for each segment that ever had one. Raises RetriableError if the read
-    does not reach the end in time.
+    Returns no dead letters if the topic does not exist. Memory: one dead letter for each segment
+    in the topic. Raises RetriableError if the read does not reach the end in time.
     """
     deadline_ms = clock.monotonic_ms() + timeout_ms
     try:
@@ -51,7 +51,7 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
             )
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
             if record.key.startswith(ORPHAN_KEY_PREFIX):
-                continue  # concerns no segment of the metadata topic
+                continue  # an orphan belongs to no segment of the metadata topic
             try:
                 dead_letter = decode(record.value or b"")
                 newest[dead_letter.metadata.segment_id.id] = dead_letter

@@ -1,7 +1,7 @@
-"""DeadLetterTopic: where the manager records deletions that kept failing, for repair jobs.
+"""Defines the topic in which the manager records deletions that kept failing, for repair jobs.
 
-The manager publishes a dead letter before it marks the segment as dead-lettered. A crash between
-the two causes a second dead letter, for which a repair job has nothing to do.
+The manager publishes a dead letter before it marks the segment as dead-lettered. A crash in between
+causes a second dead letter, which needs no repair.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class DeadLetterTopic(ABC):
 
     @abstractmethod
     def publish(self, dead_letter: DeadLetter) -> None:
-        """Write a dead letter durably; raise RetriableError if that is not confirmed."""
+        """Write a dead letter durably. Raises RetriableError if the write is not confirmed."""
 
     @abstractmethod
     def close(self) -> None:
-        """Flush and disconnect; idempotent."""
+        """Flush and disconnect. Idempotent."""

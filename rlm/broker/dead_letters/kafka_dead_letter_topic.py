@@ -1,7 +1,7 @@
 """Writes to the dead-letter topic in Kafka, with acks=all.
 
-Creates the topic, whose records never expire, at the first dead letter. All dead letters of a
-segment have one key.
+At the first dead letter, creates the topic if it does not exist; its records never expire. All dead
+letters of a segment have the same key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterSettings:
-    """Represents the topic's name and shape, and how long the cluster may take for a write."""
+    """Represents the topic's name and shape, and the time limit of its creation and of a write."""
 
     name: str
     replication_factor: int
@@ -59,7 +59,7 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
                 producer.produce(
                     self._settings.name, key=record.key, value=record.value, on_delivery=done
                 )
-            except (BufferError, KafkaException) as error:  # for example a too large record
+            except (BufferError, KafkaException) as error:  # for example, the record is too large
                 raise RetriableError(
                     "cannot write a dead letter", topic=self._settings.name, error=error
                 ) from error
@@ -67,7 +67,7 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             while not outcome and time.monotonic() < give_up_s:
                 producer.poll(_POLL_S)
             if outcome != [None]:
-                self._producer = None  # may know no broker any more (rlmm.topic.kafka_errors)
+                self._producer = None  # may have forgotten all brokers: rlmm.topic.kafka_errors
         if not outcome:
             raise RetriableError(
                 "cannot write a dead letter: the broker did not acknowledge it in time",

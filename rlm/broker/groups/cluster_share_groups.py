@@ -1,9 +1,9 @@
-"""Fetches the share groups of a cluster: each group from its coordinator.
+"""Fetches the share groups of a cluster, each from its coordinator.
 
-Coordinators are the leaders of `__consumer_offsets`, and a group moves with its partition. A broker
-that has lost a partition lists none of its groups, without an error. So a response counts only if
-its broker sees the same leaders afterwards. Unless hidden groups are accepted, the broker must also
-list all share groups to this user, before and after.
+A group's coordinator is the leader of its partition of `__consumer_offsets`. After that leadership
+moves, the old coordinator omits the group, without an error. So a response counts only if the
+broker still sees the same leaders after it. Unless hidden groups are accepted, the user must also
+have the right to list all share groups, before and after.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rsm.segment.ids import TopicIdPartition
 _GROUPS_TOPIC = "__consumer_offsets"
 _FIRST_VERSION_WITH_TYPES = 5
 _COORDINATORS_AT_ONCE = 8
-# Trims wait for the response, and their plans expire in a few seconds.
+# Trims wait for the responses, and their plans expire after a few seconds.
 _TIMEOUT_MS = 3_000
 _GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
@@ -44,10 +44,10 @@ _Row = tuple[TopicIdPartition, ShareGroupStart | TieredStorageError]
 
 
 class ClusterShareGroups(ShareGroups):
-    """Represents the share groups of a real cluster; asks up to eight coordinators at once."""
+    """Represents the share groups of a cluster; sends requests to up to eight brokers at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
-        """With `accepts_hidden`, assume that brokers list all groups.
+        """If `accepts_hidden`, assume that brokers list all groups.
 
         **Data loss:** trims can then remove records that hidden groups have not read.
         """
@@ -73,14 +73,19 @@ class ClusterShareGroups(ShareGroups):
         self, address: BrokerAddress, leaders: _Leaders | None, deadline_ms: int
     ) -> list[_Row]:
         if self._clock.monotonic_ms() > deadline_ms:
-            raise RetriableError("the brokers did not list share groups in time", broker=address)
+            raise RetriableError(
+                "cannot list share groups: the time limit was reached", broker=address
+            )
         with self._bootstrap.at(address) as coordinator:
             self._require_all_listed(coordinator)
             rows = _starts_at(coordinator)
-            # An operator may grant or revoke the right during the listing.
+            # An operator may revoke the right during the listing.
             self._require_all_listed(coordinator)
             if _leaders(fetch_cluster_view(coordinator, (_GROUPS_TOPIC,))) != leaders:
-                raise RetriableError("groups are moving to another coordinator", broker=address)
+                raise RetriableError(
+                    "cannot list share groups: groups are moving between coordinators",
+                    broker=address,
+                )
             return rows
 
     def _require_all_listed(self, coordinator: Requester) -> None:
@@ -89,9 +94,9 @@ class ClusterShareGroups(ShareGroups):
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:
-    """Return leader and epoch of each partition of the groups topic; None if it is hidden.
+    """Return the leader and epoch of each partition of the groups topic; None if it is hidden.
 
-    Before the first group exists, the topic does not exist either, and the result is empty.
+    Returns an empty mapping if the topic does not exist, because then no group exists.
     """
     refusal = view.refused.get(_GROUPS_TOPIC)
     if refusal == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -101,7 +106,10 @@ def _leaders(view: ClusterView) -> _Leaders | None:
     found: dict[int, tuple[int, int]] = {}
     for each in view.topic(_GROUPS_TOPIC).partitions:
         if each.leader_id is None:
-            raise RetriableError("some groups have no coordinator now", partition=each.partition)
+            raise RetriableError(
+                f"cannot list share groups: a partition of {_GROUPS_TOPIC} has no leader",
+                partition=each.partition,
+            )
         found[each.partition] = (each.leader_id, each.leader_epoch)
     return found
 
@@ -127,7 +135,7 @@ def _share_groups(coordinator: Requester) -> tuple[str, ...]:
             at_least=_FIRST_VERSION_WITH_TYPES,
         )
     except UnsupportedError:
-        # Kafka before 3.8: its groups have no type, and share groups came later.
+        # Kafka before 3.8 has no group types, and therefore no share groups.
         return ()
     if response.error_code != ErrorCode.NONE:
         raise error_of(response.error_code)
@@ -136,7 +144,7 @@ def _share_groups(coordinator: Requester) -> tuple[str, ...]:
 
 def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return  # deleted after it was listed
+        return  # deleted after the listing
     if group.error_code != ErrorCode.NONE:
         raise error_of(group.error_code, group=group.group_id, reason=group.error_message)
     for topic in group.topics:

@@ -1,8 +1,8 @@
 """Checks that a broker lists every share group to this user.
 
-In ListGroups, a broker omits the groups that the user may not describe, and reports no error. It
-omits none if the user has Describe on the cluster. DescribeCluster with authorized operations
-(KIP-430) shows that right. Source: Kafka's `KafkaApis.handleListGroupsRequest` and
+A broker silently omits from ListGroups the groups that the user may not describe. It omits none if
+the user has Describe on the cluster. DescribeCluster with authorized operations (KIP-430) shows
+whether the user has that right. Source: Kafka's `KafkaApis.handleListGroupsRequest` and
 `AuthHelper.computeDescribeClusterResponse`.
 """
 
@@ -20,31 +20,31 @@ from rsm.segment.errors import UnsupportedError
 
 _SHARE_FEATURE = "share.version"
 _FIRST_VERSION_WITH_FEATURES = 3
-# The code of AclOperation.DESCRIBE is the number of its bit.
+# AclOperation.DESCRIBE has code 8, which is the index of its bit.
 _DESCRIBE_BIT = 1 << 8
 
 
 def require_all_share_groups_listed(broker: Requester) -> None:
     """Raise HiddenShareGroupsError if `broker` may have share groups that it does not list.
 
-    Otherwise raises as `Requester.request`.
+    Also raises the errors of `Requester.request`.
     """
     if _has_share_groups(broker) and not _may_describe_cluster(broker):
         raise HiddenShareGroupsError(
             "cannot see all share groups: the user of client.* lacks Describe on the cluster",
-            advice="Grant it, or accept the loss of records that hidden groups have not read, with "
-            "remote.local.trim.accept.hidden.share.groups=true",
+            advice="Grant it, or set remote.local.trim.accept.hidden.share.groups=true to accept "
+            "the loss of records that hidden groups have not read",
         )
 
 
 def _has_share_groups(broker: Requester) -> bool:
-    """Return whether the cluster's feature `share.version` or a preview allows share groups."""
+    """Return whether `share.version`, or the preview in Kafka 4.0, allows share groups."""
     try:
         response = broker.request(
             API_VERSIONS, named_api_versions_request(), at_least=_FIRST_VERSION_WITH_FEATURES
         )
     except UnsupportedError:
-        return False  # Kafka before 2.4, which has no features
+        return False  # Kafka before 2.4 has no features
     if response.error_code != ErrorCode.NONE:
         raise error_of(response.error_code)
     return _allows_share_groups(response)
@@ -57,7 +57,7 @@ def _allows_share_groups(response: ApiVersionsResponse) -> bool:
     if any(each.name == _SHARE_FEATURE for each in response.supported_features):
         # An absent feature has level 0, unless the broker has not read the cluster's features yet.
         return response.finalized_features_epoch < 0
-    # Kafka 4.0 has early share groups without the feature, if unstable APIs are enabled.
+    # Kafka 4.0 has a preview of share groups without the feature, if unstable APIs are enabled.
     return any(each.api_key == SHARE_FETCH.key for each in response.api_keys)
 
 

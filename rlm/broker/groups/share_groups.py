@@ -1,7 +1,7 @@
-"""ShareGroups: the progress of the cluster's share groups (KIP-932) in their partitions.
+"""Defines access to the start offsets of the cluster's share groups (KIP-932).
 
-**Data loss:** a broker silently moves a share group up to its own log start, and the group never
-reads the records below. So a trim must know these groups.
+**Data loss:** a broker silently moves a share group forward to the broker's log start offset, and
+the group never reads the records below it. So a trim must know the groups' start offsets.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class ShareGroups(ABC):
 
     @abstractmethod
     def starts(self) -> PartitionResults[ShareGroupStart]:
-        """Return the group with the lowest start for each partition that groups read.
+        """Return the group with the lowest start offset for each partition that groups read.
 
-        A partition fails if the start of any of its groups is unknown. Raises
+        A partition fails if the start offset of any of its groups is unknown. Raises
         HiddenShareGroupsError if the brokers may omit groups, and RetriableError if brokers are
-        unreachable or a right is missing. Raises UnsupportedError if brokers list share groups and
-        cannot describe them. Brokers without share groups cause no error.
+        unreachable or a right is missing. Raises UnsupportedError if brokers list share groups but
+        cannot describe them. Brokers that do not support share groups cause no error.
         """

@@ -1,7 +1,7 @@
-"""CanaryTopics: write and read canary topics for the end-to-end check, as any client does.
+"""Defines how the end-to-end check creates, writes, reads and deletes canary topics.
 
-The caller chooses the bootstrap address: a gateway's, or the brokers' own. The result reports
-records that do not arrive in time; the check continues.
+The caller chooses the bootstrap address: a gateway's or the brokers'. If records do not arrive in
+time, the result describes the problem and the check continues.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rlm.facts.canary_records import CanaryRead, CanaryRecord, CanaryWritten
 
 
 class CanaryTopics(ABC):
-    """Represents a cluster's canary topics. One thread uses it; `timeout_ms` bounds each call."""
+    """Represents a cluster's canary topics. Not thread-safe; `timeout_ms` limits each call."""
 
     @abstractmethod
     def names(self, timeout_ms: int) -> Sequence[str]:
@@ -27,7 +27,7 @@ class CanaryTopics(ABC):
         configs: Mapping[str, str],
         timeout_ms: int,
     ) -> None:
-        """Create a topic with these replicas by partition, leader first. Raises RetriableError."""
+        """Create a topic; `replicas` are by partition, leader first. Raises RetriableError."""
 
     @abstractmethod
     def delete(self, name: str, timeout_ms: int) -> None:
@@ -37,10 +37,13 @@ class CanaryTopics(ABC):
     def write(
         self, address: str | None, topic: str, records: Iterable[CanaryRecord], timeout_ms: int
     ) -> CanaryWritten:
-        """Write records at an address; None means the brokers' own. Raises nothing."""
+        """Write records through `address`; None means the brokers'. Kafka errors are not raised.
+
+        `problem` in the result is set if a partition received none of its records.
+        """
 
     @abstractmethod
     def read(
         self, address: str | None, topic: str, ends: Mapping[int, int], timeout_ms: int
     ) -> CanaryRead:
-        """Read each partition from its earliest offset to its end. Raises nothing."""
+        """Read each partition from its earliest offset to its end. Kafka errors are not raised."""

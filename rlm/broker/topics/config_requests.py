@@ -1,8 +1,8 @@
-"""Reads topic settings as one broker has them, and changes them.
+"""Reads topic settings from a broker, and changes them.
 
-Any broker accepts a change, and it reaches the others a moment later. A caller that depends on a
-change therefore reads it back from each replica's broker. Source: KIP-133, KIP-226 (where a value
-comes from), KIP-339 (single changes).
+Any broker accepts a change, which reaches the others a moment later. So a caller that depends on a
+change reads it back from each replica's broker. Source: KIP-133, KIP-226 (where a value comes
+from), KIP-339 (incremental changes).
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _DELETE = 1
 def read_topic_configs(
     broker: Requester, topics: Iterable[str]
 ) -> Mapping[str, TopicConfigs | TieredStorageError]:
-    """Read this broker's settings of each of `topics`, or the error of each, in one request.
+    """Read this broker's settings of `topics` in one request; return the settings or error of each.
 
-    The error is NotFoundError for a topic that the broker does not know, RetriableError if a right
+    The error is NotFoundError if the broker does not know the topic, and RetriableError if a right
     is missing. Raises the errors of `Requester.request`.
     """
     resources = tuple(
@@ -84,8 +84,8 @@ def read_on_replicas(
 ) -> Mapping[int, TopicConfigs]:
     """Read the settings of `topic` from the broker of each replica, by node id.
 
-    Raises RetriableError or NotFoundError if one of them is unreachable: without every replica,
-    the result would prove nothing.
+    Raises RetriableError or NotFoundError if any of these brokers fails or is not live, because a
+    result that lacks a replica would prove nothing.
     """
     found: dict[int, TopicConfigs] = {}
     for node_id in sorted(view.topic(topic).replica_ids()):
@@ -98,10 +98,11 @@ def read_on_replicas(
 
 
 def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str | None]) -> None:
-    """Set the topic's own values; None deletes a value. All or nothing, and idempotent.
+    """Set the topic's own values; None deletes a value. Atomic and idempotent.
 
-    On return the controller has accepted the change; brokers apply it a moment later. Raises
-    NotFoundError, InvalidConfigError, UnsupportedError (a policy of the cluster), RetriableError.
+    On return, the controller has accepted the change; brokers apply it a moment later. Raises
+    NotFoundError, InvalidConfigError, RetriableError, or UnsupportedError if a policy of the
+    cluster refuses the change.
     """
     configs = tuple(
         AlterableConfig(name=key, config_operation=_DELETE if value is None else _SET, value=value)

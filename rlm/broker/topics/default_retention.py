@@ -1,6 +1,6 @@
 """Reads a broker's retention for topics without overrides.
 
-DescribeConfigs of a topic with an override does not show the default below it: the synonyms omit
+For a topic with an override, DescribeConfigs does not show the broker's default: the synonyms omit
 `log.retention.hours`, where the default usually comes from. So this module reads the broker's own
 settings and applies Kafka's precedence: ms over minutes over hours (KafkaConfig).
 """
@@ -24,16 +24,17 @@ _SIZE = "log.retention.bytes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultRetention:
-    """Represents the limits of a topic without overrides; -1 is unlimited."""
+    """Represents the limits of a topic without overrides; -1 means unlimited."""
 
     retention_ms: int
     retention_bytes: int
 
 
 def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
-    """Read the default retention from the broker of that id, on a connection to it.
+    """Read the default retention of the broker `node_id`; `broker` is a connection to it.
 
-    Raises CorruptError if a value is missing or not a number, and as `read_broker_configs`.
+    Raises CorruptError if a value is missing or not a number, and the errors of
+    `read_broker_configs`.
     """
     values = read_broker_configs(broker, node_id, (*_TIMES_MS, _SIZE))
     try:

@@ -1,8 +1,9 @@
-"""Finds deleted topics, which no live broker has.
+"""Finds deleted topics: those that no live broker knows.
 
-**Data loss:** objects of a deleted topic are deleted permanently. One broker may lag, so its
-response is not enough, and an unreachable broker leaves the topic undecided. A topic that is merely
-hidden from this user is not deleted: brokers refuse it with another error.
+**Data loss:** managers permanently delete the objects of each topic that this module reports. One
+broker may lag, so the response of one broker is not enough. If a live broker is unreachable, no
+topic is reported. A topic that is hidden from this user does not count as deleted, because brokers
+refuse it with another error.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from rlm.wire.error_codes import ErrorCode
 def find_deleted_topics(
     bootstrap: Bootstrap, topics: Mapping[UUID, str], *, cluster_id: str
 ) -> frozenset[UUID]:
-    """Return the ids of `topics` (names by id) that no live broker has.
+    """Return the ids of those `topics` (names by id) that no live broker knows.
 
-    Asks one broker about all topics, then each live broker about the topics still missing. Raises
-    RetriableError if one is unreachable, ForeignClusterError if another cluster answers.
+    Asks one broker about all topics, then each live broker about the topics that are still
+    missing. Raises RetriableError if a live broker is unreachable, and ForeignClusterError if
+    another cluster answers.
     """
     if not topics:
         return frozenset()

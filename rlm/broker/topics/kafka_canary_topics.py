@@ -32,7 +32,7 @@ ClientOf = Callable[[str | None], Mapping[str, str]]
 
 
 class KafkaCanaryTopics(CanaryTopics):
-    """Represents the canary topics through librdkafka, with a new client for each call."""
+    """Accesses the canary topics through librdkafka, with a new client for each call."""
 
     def __init__(self, client_of: ClientOf) -> None:
         self._client_of = client_of
@@ -50,7 +50,7 @@ class KafkaCanaryTopics(CanaryTopics):
     ) -> None:
         assignment = [list(each) for each in replicas]
         new = NewTopic(name, len(replicas), replica_assignment=assignment, config=dict(configs))
-        admin = self._admin()  # kept in a variable: its requests end when it is freed
+        admin = self._admin()  # in a variable, because freeing the client ends its requests
         with _retriable("cannot create the canary topic", topic=name):
             created = admin.create_topics([new], request_timeout=timeout_ms / 1000)
             created[name].result(timeout_ms / 1000)
@@ -140,7 +140,7 @@ class _LastError:
 
 @dataclass(slots=True)
 class _WriteOutcome:
-    """Represents the outcome of one call's records."""
+    """Represents the outcome of the records of one `write`."""
 
     positions: dict[tuple[int, int], bytes] = field(default_factory=dict)
     errors: _LastError = field(default_factory=_LastError)
@@ -163,12 +163,12 @@ class _WriteOutcome:
         )
         if self.errors.text and self.errors.text not in reason:
             reason = f"{reason}; {self.errors.text}"
-        return f"records of partitions {_listed(absent)} were not written: {reason}"
+        return f"cannot write records (partitions: {_listed(absent)}): {reason}"
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Represents one read of all partitions from the server's earliest offsets."""
+    """Represents one read of the partitions in `ends` from their earliest offsets."""
 
     topic: str
     ends: Mapping[int, int]
@@ -179,7 +179,7 @@ class _Reading:
     led_to: str = ""
 
     def run(self, consumer: Consumer) -> None:
-        """Read until every end is reached or the time has passed. Raises KafkaException."""
+        """Read until every end or the deadline is reached. Raises KafkaException."""
         brokers = consumer.list_topics(self.topic, timeout=self._left_s()).brokers.values()
         self.led_to = ", ".join(
             f"broker {each.id}={each.host}:{each.port}"
@@ -200,9 +200,9 @@ class _Reading:
         behind = self._behind()
         if not behind:
             return ""
-        reason = errors.text or "no records in time"
+        reason = errors.text or "the brokers sent no records in time"
         led_to = f"; the server lists {self.led_to}" if self.led_to else ""
-        return f"partitions {_listed(behind)} were not read to their ends: {reason}{led_to}"
+        return f"cannot read all records (partitions: {_listed(behind)}): {reason}{led_to}"
 
     def _take(self, message: Message) -> None:
         partition, offset, error = message.partition(), message.offset(), message.error()

@@ -1,7 +1,7 @@
-"""TopicAdmin: the requests about one topic that enable and disable tiering.
+"""Defines the requests about topics that enabling and disabling tiering need.
 
-Unlike rlm.broker.spi.Broker, it also asks other brokers: `on_replicas` asks each broker with a
-replica, because only a broker's own response shows the settings that it applies.
+Unlike rlm.broker.spi.Broker, TopicAdmin sends requests to any broker. `on_replicas` asks each
+broker with a replica, because only a broker's own response shows the settings that it applies.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOnReplicas:
-    """Represents a topic, and its settings on the broker of each replica by node id."""
+    """Represents a topic, and its settings on each replica's broker, by node id."""
 
     topic: TopicView
     configs: Mapping[int, TopicConfigs]
 
     @property
     def leader_id(self) -> int:
-        """Return the first partition's leader, or the replica of the lowest id if there is none."""
+        """Return the first partition's leader; the lowest node id in `configs` if there is none."""
         leader_id = self.topic.partitions[0].leader_id
         if leader_id is None or leader_id not in self.configs:
             return min(self.configs)
@@ -48,9 +48,9 @@ class TopicOnReplicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
-    """Represents a log on its leader: [start, high watermark), and the first offset since a time.
+    """Represents a log on its leader, and its first offset at or after a requested timestamp.
 
-    `since_offset` is the high watermark if no record is that young.
+    `since_offset` is the high watermark if there is no such record.
     """
 
     local_start_offset: int
@@ -59,15 +59,15 @@ class LogSpan:
 
 
 class TopicAdmin(ABC):
-    """Reads and changes topics of one cluster. Thread-safe; connection timeouts bound each call.
+    """Reads and changes topics of one cluster. Thread-safe; connection timeouts limit each call.
 
-    Raises RetriableError if a required broker is unreachable, NotFoundError if a requested topic or
-    broker is unknown.
+    Raises RetriableError if a required broker is unreachable, and NotFoundError if a requested
+    topic or broker is unknown.
     """
 
     @abstractmethod
     def view(self, topics: Iterable[str] | None) -> ClusterView:
-        """Return how one broker sees the cluster and these topics, or all topics if None."""
+        """Return one broker's view of the cluster with `topics`, or with all topics if None."""
 
     @abstractmethod
     def on_replicas(self, topic: str) -> TopicOnReplicas:
@@ -77,7 +77,7 @@ class TopicAdmin(ABC):
     def configs_at(
         self, node_id: int, topics: Iterable[str]
     ) -> Mapping[str, TopicConfigs | TieredStorageError]:
-        """Read one broker's settings of each of these topics, or the error of each."""
+        """Read one broker's settings of `topics`; return the error of each topic that fails."""
 
     @abstractmethod
     def default_retention(self, node_id: int) -> DefaultRetention:
@@ -85,15 +85,15 @@ class TopicAdmin(ABC):
 
     @abstractmethod
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
-        """Set the topic's own values; None deletes a value. All or nothing, and idempotent."""
+        """Set the topic's own values; None deletes a value. Atomic and idempotent."""
 
     @abstractmethod
     def log_spans(self, topic: TopicView, since_ms: int) -> Mapping[TopicIdPartition, LogSpan]:
-        """Fetch the span of every partition from its leader."""
+        """Fetch the span of every partition's log from its leader."""
 
 
 class ClusterTopicAdmin(TopicAdmin):
-    """Asks a real cluster, on new connections for each call."""
+    """Sends the requests to a cluster, over new connections for each call."""
 
     def __init__(self, bootstrap: Bootstrap) -> None:
         self._bootstrap = bootstrap
@@ -137,7 +137,8 @@ class ClusterTopicAdmin(TopicAdmin):
         }
         if spans.keys() != expected:
             raise RetriableError(
-                "cannot read all logs of the topic: one has no live leader, or the topic changed",
+                "cannot fetch the topic's offsets: a partition has no live leader, or the topic "
+                "changed",
                 topic=topic.topic,
             )
         return spans

@@ -47,36 +47,41 @@ _DEAD_LETTER = JsonShape(
     fields={
         **PARTITION,
         "segment_id": JsonField(JsonKind.ID, "The segment."),
-        "base_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
-        "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
+        "base_offset": JsonField(JsonKind.OFFSET, "The segment's first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after the segment."),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of the segment's log."),
         "state": JsonField(
             JsonKind.TEXT,
             "; ".join(f"`{each.name}`: {each.value}" for each in DeadLetterState) + ".",
         ),
-        "attempts": JsonField(JsonKind.COUNT, "How many deletions failed."),
-        "first_attempt_ms": JsonField(JsonKind.TIME, "When the first one failed."),
-        "last_attempt_ms": JsonField(JsonKind.TIME, "When the last one failed."),
-        "reason": JsonField(JsonKind.TEXT, "Why the last one failed."),
+        "attempts": JsonField(JsonKind.COUNT, "Number of failed attempts."),
+        "first_attempt_ms": JsonField(JsonKind.TIME, "When the first attempt failed."),
+        "last_attempt_ms": JsonField(JsonKind.TIME, "When the last attempt failed."),
+        "reason": JsonField(JsonKind.TEXT, "Why the last attempt failed."),
         "objects": JsonField(JsonKind.TEXT, "The objects' keys in the store.", is_list=True),
         "metadata_partition": JsonField(
             JsonKind.COUNT,
-            "The partition of the metadata topic with the record that starts the deletion.",
+            "The metadata topic's partition with the record of the deletion's start; null if "
+            "unknown.",
             is_nullable=True,
         ),
         "metadata_offset": JsonField(
-            JsonKind.OFFSET, "The offset of that record.", is_nullable=True
+            JsonKind.OFFSET, "The offset of that record; null if unknown.", is_nullable=True
         ),
         "outcome": JsonField(
             JsonKind.TEXT,
-            "The result of `rlm dlq retry`: `deleted`, or the error; empty if it tried nothing.",
+            "The result of `rlm dlq retry`: `deleted`, or the error; empty if nothing was tried.",
         ),
     },
 )
 DEAD_LETTERS_DOCUMENT = JsonShape(
     name="DeadLetters",
     meaning="The selected dead letters.",
-    fields={"dead_letters": JsonField(_DEAD_LETTER, "By partition and offset.", is_list=True)},
+    fields={
+        "dead_letters": JsonField(
+            _DEAD_LETTER, "The dead letters, by partition and base offset.", is_list=True
+        )
+    },
 )
 
 _COLUMNS = (
@@ -100,7 +105,7 @@ _Topic = Annotated[
     str | None,
     typer.Argument(
         metavar="TOPIC",
-        help="All topics by default, also deleted ones.",
+        help="Only this topic; by default all topics, also deleted ones.",
         callback=_require_any_topic_name,
     ),
 ]
@@ -108,7 +113,7 @@ _Topic = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterRow:
-    """A dead letter and its outcome; `record` is its segment's record in the metadata."""
+    """Represents a dead letter and its outcome; `record` is the metadata of its segment."""
 
     dead_letter: DeadLetter
     state: DeadLetterState
@@ -133,12 +138,12 @@ def _list(
     topic: _Topic = None,
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also list dead letters whose deletion is finished.")
+        bool, typer.Option("--all", help="Also list dead letters whose deletion has finished.")
     ] = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """List the dead letters of deletions that are not finished."""
+    """List dead letters, except those of finished deletions."""
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [
             row
@@ -160,24 +165,24 @@ def _retry(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete the objects of all open dead letters now.
+    """Delete the objects of open dead letters now.
 
-    A dead letter whose objects still cannot be deleted stays open.
+    A dead letter stays open if its objects still cannot be deleted.
     """
     cluster.config.required_storage()
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [row for row in _rows(session, topic) if row.state is DeadLetterState.OPEN]
         if rows and not dry_run:
             objects_count = sum(len(row.dead_letter.object_keys) for row in rows)
-            confirm(f"Delete {objects_count} objects of {len(rows)} segments?", yes=yes)
+            confirm(f"Delete objects: {objects_count} (segments: {len(rows)})?", yes=yes)
             rows = list(_retried(session, rows))
     _print(rows, as_json=as_json)
     failed_count = sum(row.state is DeadLetterState.OPEN for row in rows)
     if failed_count and not dry_run:
         raise RetriableError(
-            "cannot delete all objects",
+            "cannot delete all objects: some deletions failed again",
             left=failed_count,
-            advice="Run the command again when the store accepts deletions",
+            advice="Correct the errors in the output, then run the command again",
         )
 
 
@@ -185,9 +190,7 @@ def _rows(session: CommandSession, topic: str | None) -> list[DeadLetterRow]:
     with closing(_reader(session)) as reader:
         found = read_dead_letters(reader, session.clock, timeout_ms=session.remaining_ms())
     if found.unreadable_count:
-        typer.echo(
-            f"rlm: {found.unreadable_count} dead letters cannot be read by this version", err=True
-        )
+        typer.echo(f"rlm: skipped unreadable dead letters: {found.unreadable_count}", err=True)
     wanted = [each for each in found.dead_letters if topic in (None, _topic_of(each))]
     if topic is not None and not wanted:  # check whether the topic exists
         with reaching_cluster(session.config):
@@ -205,7 +208,7 @@ def _row(session: CommandSession, dead_letter: DeadLetter) -> DeadLetterRow:
 def _retried(session: CommandSession, rows: list[DeadLetterRow]) -> Iterator[DeadLetterRow]:
     with _dead_letter_retry(session) as retry:
         for row in rows:
-            assert row.record is not None, "an open dead letter's segment is known"
+            assert row.record is not None, "the metadata has an open dead letter's segment"
             try:
                 retry.finish(row.record)
             except TieredStorageError as error:

@@ -1,4 +1,4 @@
-"""`rlm metadata`: prints and audits the metadata topic, record by record."""
+"""`rlm metadata`: prints the records of a metadata topic, and audits Kafka's own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _Poll = Callable[[], list[Document]]
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     commands = typer.Typer(
-        help="Print and audit the records of the metadata topic.", no_args_is_help=True
+        help="Print records of a metadata topic, or audit Kafka's own.", no_args_is_help=True
     )
     commands.command("dump", epilog="Example: rlm metadata dump --topic orders --json")(_dump)
     commands.command("tail", epilog="Example: rlm metadata tail --topic orders")(_tail)
@@ -95,7 +95,7 @@ def _tail(
 def _poll_from(
     reader: KafkaTopicReader, positions: Mapping[int, int], topic: str | None, *, native: bool
 ) -> _Poll:
-    """Return a function that reads the next records from `positions` on."""
+    """Return a function that reads the next records, starting at `positions`."""
     if native:
         poll_natives = native_poll(reader, positions, topic)
         return lambda: [

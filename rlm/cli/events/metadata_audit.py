@@ -33,7 +33,7 @@ _GraceOption = Annotated[
         "--grace",
         parser=durations(),
         metavar="DURATION",
-        help="Ignore records younger than this; in ms if it has no unit.",
+        help="Ignore faults with records younger than this; in ms if it has no unit.",
         show_default="1d",
     ),
 ]
@@ -49,7 +49,7 @@ def audit_native(
 ) -> None:
     """Find faults in the metadata of Kafka's own tiered storage.
 
-    Finds copies and deletions that never ended, gaps between stored segments, and segments whose
+    Finds copies and deletions that did not end, gaps between stored segments, and segments whose
     first metadata record is missing. Does not read the store, and changes nothing.
     """
     audit = NativeAudit()

@@ -1,7 +1,7 @@
 """Formats records of the metadata topics as JSON objects, and as lines for people. Pure.
 
-Names and their meanings are Kafka's where Kafka has them (RemoteLogSegmentId, StartOffset, …):
-EndOffset is a segment's last offset. Ids have Kafka's format, bytes are base64.
+Names have Kafka's spelling and meaning where Kafka has them (RemoteLogSegmentId, StartOffset, …).
+So EndOffset is a segment's last offset. Ids have Kafka's text form; bytes are base64.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 
 _POSITION = {
     "MetadataPartition": JsonField(JsonKind.COUNT, "The partition of the metadata topic."),
-    "MetadataOffset": JsonField(JsonKind.OFFSET, "The record's offset in it."),
+    "MetadataOffset": JsonField(JsonKind.OFFSET, "The record's offset in that partition."),
     "AppendTimeMs": JsonField(JsonKind.TIME, "When the broker appended the record."),
 }
 METADATA_RECORD = JsonShape(
     name="MetadataRecord",
-    meaning="One record of the metadata topic, on a line of its own.",
+    meaning="One record of the metadata topic, on its own line.",
     fields={
         **_POSITION,
         "Type": JsonField(
             JsonKind.TEXT,
-            "The kind of the event, such as `RemoteLogSegmentMetadata`. `Tombstone` for a record "
-            "that removes another one.",
+            "The kind of the event, such as `RemoteLogSegmentMetadata`; `Tombstone` for a record "
+            "that removes an earlier one.",
         ),
     },
-    others="The fields of the event, as [metadata](metadata.md) lists them, in Kafka's spelling: "
-    "`SegmentSizeInBytes`. `EndOffset` is a segment's last offset. Ids have Kafka's text form, "
-    "bytes are base64. Secrets are left out.",
+    others="The fields of the event, as [metadata](metadata.md) lists them, in Kafka's spelling, "
+    "such as `SegmentSizeInBytes`. `EndOffset` is a segment's last offset. Ids have Kafka's text "
+    "form; bytes are base64. Secrets are omitted.",
 )
 NATIVE_FINDING = JsonShape(
     name="NativeFinding",
-    meaning="A fault in the metadata of Kafka's own tiered storage, on a line of its own. The "
-    "position is that of the record that shows the fault; for a gap, of the segment after it.",
+    meaning="A fault in the metadata of Kafka's own tiered storage, on its own line. The position "
+    "belongs to the record that shows the fault; for a gap, to the record of the segment after it.",
     fields={
         **_POSITION,
         "Type": JsonField(
@@ -71,13 +71,13 @@ NATIVE_FINDING = JsonShape(
             "The partition.",
         ),
         "Id": JsonField(
-            JsonKind.ID, "The segment; null unless the fault is in one segment.", is_nullable=True
+            JsonKind.ID, "The segment; null if the fault concerns no single one.", is_nullable=True
         ),
         "StartOffset": JsonField(
             JsonKind.OFFSET, "First offset; null if the fault has no offsets.", is_nullable=True
         ),
         "EndOffset": JsonField(
-            JsonKind.OFFSET, "Last offset, not the one after it.", is_nullable=True
+            JsonKind.OFFSET, "Last offset, inclusive; null if `StartOffset` is.", is_nullable=True
         ),
     },
 )
@@ -97,7 +97,7 @@ def consumed_document(record: ConsumedRecord) -> Document:
 def native_document(
     position: MetadataPosition, append_time_ms: int, record: NativeRecord | None
 ) -> Document:
-    """Format a record of Kafka's own metadata topic; None is a record without a value."""
+    """Format a record of Kafka's own metadata topic; None is a tombstone."""
     native_position = _position_fields(position, append_time_ms)
     if record is None:
         return {**native_position, "Type": "Tombstone"}
@@ -115,7 +115,7 @@ def native_document(
 
 
 def native_finding_document(finding: NativeFinding) -> Document:
-    """Format a finding in Kafka's own metadata topic, at the record that shows it."""
+    """Format a finding in Kafka's own metadata topic, with the position of its record."""
     offsets = finding.offsets
     return {
         **_position_fields(
@@ -247,7 +247,7 @@ def _epoch(epoch: int, start_offset: int) -> Document:
 def _named(value: object) -> Mapping[str, object]:
     """Return a dataclass's fields under the names that Kafka's schemas would use.
 
-    It omits fields with `repr=False`, because they are secrets.
+    Omits fields with `repr=False`, because they are secrets.
     """
     assert is_dataclass(value), f"not a value of an event: {value!r}"
     return {

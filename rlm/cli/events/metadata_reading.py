@@ -28,19 +28,19 @@ TopicOption = Annotated[
     typer.Option(
         "--topic",
         metavar="TOPIC",
-        help="Only records about this topic.",
+        help="Only records about this topic; by default all.",
         callback=optional_topic_name,
     ),
 ]
 PositionedNative = tuple[NativePosition, NativeRecord | None]
-"""A position in Kafka's own topic, and the record there, None for a tombstone."""
+"""A position in Kafka's own topic, and the record there; None for a tombstone."""
 
 T = TypeVar("T")
 
 
 @contextmanager
 def open_reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopicReader]:
-    """Open a reader of the metadata topic, or of Kafka's own."""
+    """Open a reader of the metadata topic, or of Kafka's own if `native`; close it at the end."""
     configure_command_logging(sys.stderr)
     name = NATIVE_TOPIC if native else settings.metadata.topic_name
     reader = KafkaTopicReader(client_properties(settings.cluster), name)
@@ -55,7 +55,8 @@ def current_ends(
 ) -> Mapping[int, int]:
     """Return the current end offset of each partition of the topic.
 
-    Raises NotFoundError, and InvalidConfigError if the cluster cannot be reached.
+    Raises NotFoundError if the topic does not exist, and InvalidConfigError if the cluster cannot
+    be reached.
     """
     with reaching_cluster(settings):
         return reader.end_offsets(reader.partitions(timeout_ms), timeout_ms)
@@ -64,7 +65,7 @@ def current_ends(
 def polled_until(
     ends: Mapping[int, int], reader: KafkaTopicReader, poll: Callable[[], T], timeout_ms: int
 ) -> Iterator[T]:
-    """Yield the result of each `poll` of the reader, until the reader is at `ends`.
+    """Yield the result of each `poll` until the reader reaches `ends`.
 
     Raises RetriableError if the reader does not advance for `timeout_ms`.
     """
@@ -75,7 +76,7 @@ def polled_until(
         silent_ms = 0 if reader.positions() != before else silent_ms + POLL_MS
         if silent_ms >= timeout_ms:
             raise RetriableError(
-                "the brokers return no further records",
+                "cannot read the topic to its end: the brokers return no further records",
                 positions=before,
                 advice="Run the command again",
             )
@@ -84,10 +85,10 @@ def polled_until(
 def native_poll(
     reader: KafkaTopicReader, positions: Mapping[int, int], topic: str | None
 ) -> Callable[[], Iterator[PositionedNative]]:
-    """Return a function that polls Kafka's own topic from `positions` on.
+    """Return a function that polls Kafka's own topic, starting at `positions`.
 
-    It returns all records, or those of `topic`. It skips records that it cannot read, and prints
-    why.
+    The function returns all records, or those about `topic` if given. It skips unreadable records,
+    and prints why.
     """
     reader.assign({p: ReadPosition(offset=offset) for p, offset in positions.items()})
     return lambda: _natives(reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic)
@@ -107,4 +108,4 @@ def _natives(records: Sequence[TopicRecord], topic: str | None) -> Iterator[Posi
 
 def say_skipped(position: MetadataPosition, error: Exception) -> None:
     """Print that a record was skipped."""
-    typer.echo(f"rlm: record skipped at {position.partition}:{position.offset}: {error}", err=True)
+    typer.echo(f"rlm: skipped record {position.partition}:{position.offset}: {error}", err=True)

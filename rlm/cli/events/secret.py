@@ -37,9 +37,9 @@ def _group() -> None:
 def _rotate(*, cluster: ClusterOptions) -> None:
     """Replace the secret that signs requests and responses.
 
-    Managers and commands sign with it. The old secret stays valid for 10 minutes, so that nothing
-    is interrupted. Rotate the secret after somebody lost the right to read the metadata topic. A
-    second rotation ends the old secret at once.
+    Managers and commands sign with it. The old secret stays valid for 10 minutes, so that no
+    request fails. Rotate the secret after you revoke somebody's right to read the metadata topic. A
+    second rotation within 10 minutes makes the oldest secret invalid at once.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         written = SecretWriter(session.metadata, uuid4, secrets.token_bytes).rotate()
@@ -48,7 +48,7 @@ def _rotate(*, cluster: ClusterOptions) -> None:
 
 
 def rotated_text(written: ClusterSecretSet) -> str:
-    """Return the output for a new secret: its id, and whether the old one stays valid."""
+    """Return the output for a new secret: its id, and how long the old secret stays valid."""
     text = f"secret {id_to_text(written.current.secret_id)} is set"
     if written.previous is None:
         return f"{text}; there was none before"

@@ -1,10 +1,10 @@
 """Writes the parts of a debug bundle into one archive, without secrets.
 
-Memory: one part, and its copy without secrets. The archive has at most PART_MAX_BYTES of a part,
-and TOTAL_MAX_BYTES of all parts, before compression. A note at the end of a part says where it was
-cut. All members are in one folder with the name of the archive, so that extracting it replaces no
-file of the current directory. The last member, MANIFEST, lists the others with their sizes, and why
-parts are missing.
+Memory: one part, and its copy without secrets. Before compression, the archive contains at most
+PART_MAX_BYTES of a part, and TOTAL_MAX_BYTES of all parts. A part that was cut ends with a note.
+All members are in one folder with the name of the archive, so that extracting them replaces no file
+of the current directory. The last member, MANIFEST, lists the other members with their sizes, and
+the errors of missing parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Part = Callable[[], bytes]
 
 
 class BundleArchive:
-    """A new `.tar.gz` file, which only its owner can read. For one thread; close it."""
+    """Represents a new `.tar.gz` file, which only its owner can read. Not thread-safe."""
 
     def __init__(self, path: Path, secrets: Mapping[str, str]) -> None:
         """Create the file. `secrets` are the values to mask, by their keys.
@@ -39,11 +39,13 @@ class BundleArchive:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
         except FileExistsError:
             raise InvalidConfigError(
-                "the file exists and is not replaced", file=path, advice="Give another --out"
+                "cannot create the archive: the file exists",
+                file=path,
+                advice="Give another --out",
             ) from None
         except OSError as error:
             raise InvalidConfigError(
-                "cannot write the file",
+                "cannot create the archive",
                 file=path,
                 reason=error.strerror,
                 advice="Give a path in a writable directory as --out",
@@ -72,7 +74,7 @@ class BundleArchive:
         self._file.close()
 
     def _write(self, name: str, content: bytes, *, note: str = "") -> None:
-        # Masking comes before cutting, because it does not recognize a part of a secret.
+        # Masking comes before cutting: it would not recognize a truncated secret.
         content = self._mask.masked(content)
         most_bytes = min(PART_MAX_BYTES, self._left_bytes)
         if len(content) > most_bytes:
@@ -93,4 +95,4 @@ def _folder(archive: str) -> str:
     for suffix in (".tar.gz", ".tgz"):
         if archive.endswith(suffix) and archive != suffix:
             return archive.removesuffix(suffix)
-    return f"{archive}-content"  # the archive may be next to its folder, so the names differ
+    return f"{archive}-content"  # the folder must have another name than the archive

@@ -1,4 +1,4 @@
-"""`rlm check`: looks for each broker's manager and gateway; tests them with a topic on request."""
+"""`rlm check`: checks each broker's manager and gateway, and tests them with a topic on request."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _CHECK = JsonShape(
         "result": JsonField(
             JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in CheckResult)}."
         ),
-        "duration_ms": JsonField(JsonKind.DURATION, "How long it took; 0 if it was not measured."),
+        "duration_ms": JsonField(JsonKind.DURATION, "How long the check took; 0 if not measured."),
         "problem": JsonField(
             JsonKind.TEXT, "Why it failed or was skipped; null if it passed.", is_nullable=True
         ),
@@ -79,7 +79,7 @@ _DEFAULT_WAIT_S = 300.0
 
 _EndToEnd = Annotated[
     bool,
-    typer.Option("--end-to-end", help="Write, store, trim and read a new topic."),
+    typer.Option("--end-to-end", help="Also create, write, store, trim and read a topic."),
 ]
 _Wait = Annotated[
     float,
@@ -88,11 +88,13 @@ _Wait = Annotated[
         parser=seconds(least_s=1.0),
         metavar="DURATION",
         help="With --end-to-end: how long the check may take; in seconds if it has no unit. The "
-        "cleanup takes up to 3 minutes more.",
+        "cleanup takes up to 3 more minutes.",
         show_default="5m",
     ),
 ]
-_Keep = Annotated[bool, typer.Option("--keep", help="Keep the topic for inspection.")]
+_Keep = Annotated[
+    bool, typer.Option("--keep", help="With --end-to-end: keep the topic for inspection.")
+]
 _GatewayConfig = Annotated[
     Path | None,
     typer.Option(
@@ -125,16 +127,17 @@ def _check(
 ) -> None:
     """Check that all parts of the cluster work together.
 
-    Without --end-to-end nothing is changed: the check looks for a manager and a gateway of every
-    broker, at addresses that other hosts can reach, and asks each manager. It reads the lifecycle
-    rules of an S3 or GCS bucket, and fails if one deletes or archives stored segments.
+    Without --end-to-end, the check changes nothing. It fails if a broker has no live and ready
+    manager and gateway, if other hosts cannot reach a registered address, or if a manager does not
+    answer. It also fails if a lifecycle rule of an S3 or GCS bucket deletes or archives stored
+    segments.
 
     With --end-to-end, the check also creates a topic with a partition on every broker, writes to it
     and reads it through every gateway, and waits until every manager has stored and trimmed its
-    partition. At the end it deletes the topic and what is stored of it. Run the check on a host
-    from which clients connect.
+    partition. At the end, it deletes the topic and its stored objects. Run the check on a host from
+    which clients connect.
 
-    Exit code 0 if nothing failed, 1 if something did, 2 if the cluster cannot be reached.
+    The exit code is 0 if no check failed, 1 if one failed, and 2 if the cluster cannot be reached.
     """
     _check_options(end_to_end=end_to_end, keep=keep, gateway_config=gateway_config)
     with (
@@ -171,7 +174,7 @@ def _check(
 
 
 def _check_options(*, end_to_end: bool, keep: bool, gateway_config: Path | None) -> None:
-    """Raise InvalidConfigError for an option without effect, or a wrong file."""
+    """Raise InvalidConfigError if an option has no effect, or the gateways' file is invalid."""
     given = {"--keep": keep, "--gateway-config": gateway_config is not None}
     for option, is_given in given.items():
         if is_given and not end_to_end:
@@ -212,7 +215,7 @@ def _client(config: CommandConfig, address: str | None, path: Path | None) -> Ma
 
 
 class _LiveManagers:
-    """The managers that are live at each request. See Managers."""
+    """Represents the managers that are live at each request. See Managers."""
 
     def __init__(self, session: CommandSession, client: ManagerClient) -> None:
         self._session = session
@@ -226,7 +229,7 @@ class _LiveManagers:
         return ""
 
     def wake(self) -> None:
-        # Errors do not matter: this only requests an early cycle, and rows show managers that fail.
+        # Errors are ignored: the next cycle comes anyway, and rows show managers that fail.
         ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
     def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
@@ -248,7 +251,10 @@ def _show(row: CheckRow) -> None:
 
 
 def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
-    """Return the rows of the configured store; none without a store, or without rules to read."""
+    """Return the rows of the store's lifecycle rules.
+
+    Returns none if no store is configured, or if `rlm` reads no rules of its backend.
+    """
     if settings is None or settings.backend in _WITHOUT_RULES:
         return ()
     try:
@@ -259,9 +265,9 @@ def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
 
 
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
-    """Return a failed row for each rule that can affect stored objects; a passed row without any.
+    """Return a failed row for each rule that can affect stored objects; a passed row if none can.
 
-    If the rules cannot be read, returns one row with the reason.
+    Returns one row with the reason if the rules cannot be read.
     """
     try:
         rules = storage.lifecycle_rules()
@@ -278,10 +284,10 @@ def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[Chec
 
 
 def _unread_rules(target: str, error: TieredStorageError) -> CheckRow:
-    """Return a failed row if the manager cannot use the store either, else a skipped one."""
+    """Return a failed row if the store's configuration is invalid; otherwise a skipped row."""
     if isinstance(error, InvalidConfigError):
-        return _rule_row(target, CheckResult.FAILED, f"the store cannot be used: {error}")
-    return _rule_row(target, CheckResult.SKIPPED, f"the rules cannot be read: {error}")
+        return _rule_row(target, CheckResult.FAILED, f"cannot use the store: {error}")
+    return _rule_row(target, CheckResult.SKIPPED, f"cannot read the rules: {error}")
 
 
 def _rule_row(target: str, result: CheckResult, problem: str = "") -> CheckRow:

@@ -27,7 +27,7 @@ _PROBLEM = JsonShape(
         "message": JsonField(JsonKind.TEXT, "What is wrong."),
         "values": JsonField(
             JsonKind.MAP,
-            "What the problem is about, as text: `file`, `line`, `key`, the value and others.",
+            "Details of the problem as texts, such as `file`, `line`, `key` and the value.",
         ),
     },
 )
@@ -36,7 +36,7 @@ CONFIG_CHECK_DOCUMENT = JsonShape(
     meaning="Whether `rlm run` accepts a configuration file.",
     fields={
         "file": JsonField(JsonKind.TEXT, "The file."),
-        "ok": JsonField(JsonKind.FLAG, "Whether it has no problem."),
+        "ok": JsonField(JsonKind.FLAG, "Whether `rlm run` accepts the file."),
         "problems": JsonField(
             _PROBLEM, "All problems of the file; if it has none, those of the host.", is_list=True
         ),
@@ -55,8 +55,8 @@ _SETTING = JsonShape(
         "key": JsonField(JsonKind.TEXT, "The key."),
         "value": JsonField(
             JsonKind.TEXT,
-            "The value of the file, with a duration or size as a number; otherwise the default as "
-            f"`docs/config.md` shows it. `{MASK}` for a secret.",
+            "The value in the file, with a duration or size as a number; for other keys, the "
+            f"default as `docs/config.md` shows it. `{MASK}` for a secret.",
         ),
         "origin": JsonField(JsonKind.TEXT, "`file` or `default`."),
         "line": JsonField(
@@ -82,7 +82,7 @@ _CHECK_EXAMPLES = """Examples:
   rlm config check --config rlm.properties --json
 
 \b
-Exit codes: 0 `rlm run` accepts the file; 2 it does not.
+Exit codes: 0 if `rlm run` accepts the file; 2 if not.
 """
 _SHOW_EXAMPLES = """Examples:
 
@@ -91,9 +91,7 @@ _SHOW_EXAMPLES = """Examples:
   rlm config show --config rlm.properties --json
 """
 
-_Changed = Annotated[
-    bool, typer.Option("--changed", help="Only the settings that the file contains.")
-]
+_Changed = Annotated[bool, typer.Option("--changed", help="Show only the settings in the file.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -114,9 +112,9 @@ def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
 
     Prints all problems of the file. If there are none, checks the log directories, the state
     directory, the directory of the store, plug-ins and TLS files of this host, with the rights of
-    the user that runs the command. Connects to neither the cluster nor the store. Warnings do not
-    change the exit code. They name files and directories that are open to other users, and a nearly
-    full disk of the state directory.
+    the user that runs the command. Connects to neither the cluster nor the store. Warnings name
+    files and directories that are open to other users, and a nearly full disk of the state
+    directory. They do not change the exit code.
     """
     problems = host_problems(config)
     warnings = () if problems else config_warnings(load_config(config), config)
@@ -136,7 +134,7 @@ def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
 def _show(*, config: ConfigOption, changed: _Changed = False, as_json: JsonOption = False) -> None:
     """Show every setting with its value and its origin.
 
-    Masks secrets, and all settings of plug-ins. The origin is the line of the file, or the default.
+    Masks secrets, and all settings of plug-ins. The origin is a line of the file, or `default`.
     """
     with naming_config_check(config):
         found = effective_settings(config)
@@ -174,7 +172,7 @@ def config_warnings(
 def check_document(
     path: Path, problems: Sequence[InvalidConfigError], warnings: Iterable[str]
 ) -> Mapping[str, object]:
-    """Return the result of a check for JSON."""
+    """Return the result of a check for programs."""
     return {
         "file": str(path),
         "ok": not problems,

@@ -1,4 +1,4 @@
-"""`rlm debug`: collects what a bug report needs in one archive."""
+"""`rlm debug`: collects in one archive what a bug report needs."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ config-check.json problems of the file, as `rlm config check --json`
 status.json       all tiered partitions, as `rlm status --json`
 processes.json    all processes and their readiness, as `rlm processes --all --json`
 host/             metrics and readiness at metrics.listener of this host
-host/log/         the last log lines of each process of state.dir, also of one that has ended
+host/log/         the last log lines of each process of state.dir, even if it has ended
 managers/, gateways/   metrics of the live processes that answer, by broker id and process id
 managers/ID.log.txt    the last log lines of all processes of that manager's host
-NAME.error.txt    why a part could not be obtained
+NAME.error.txt    the error of a part that could not be obtained
 manifest.txt      all parts, with their sizes and errors
 
-Each part has at most {part}, all parts together {total}. A part that was larger ends with a line
-that begins with "(cut".
+Each part has at most {part}; all parts together have at most {total}. The last line of a part that
+was cut begins with "(cut".
 
 Log lines are the last {log} of each process of this host, and the last {text} of all processes of
-another host. rlm sends all lines to standard error. If older lines matter, add the log of your
-service manager, for example of `journalctl --unit UNIT --since -1h`. That log also has what a
-process writes before it keeps its own log, such as an error of its configuration.
+another host. rlm writes all lines to standard error. If older lines matter, add the log of your
+service manager, for example the output of `journalctl --unit UNIT --since -1h`. That log also
+contains what a process writes before it opens its own log, such as a configuration error.
 """
 
 _Out = Annotated[
@@ -93,10 +93,10 @@ def _debug() -> None:
 def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
     """Write settings, status, metrics and logs to an archive.
 
-    Adds versions, and masks the secrets of the configuration. Topics, hosts and users are visible:
-    look at the archive before you send it. A part that cannot be obtained becomes an entry with its
-    error. Logs are the last lines of the processes of this host, and of the hosts whose managers
-    answer.
+    Adds versions, and masks the secrets of the configuration. The names of topics, hosts and users
+    stay visible: inspect the archive before you send it. If a part cannot be obtained, the archive
+    contains its error instead. Logs are the last lines of the processes of this host, and of the
+    hosts whose managers answer.
     """
     now = datetime.now(UTC)
     path = out or Path(f"rlm-debug-{now:%Y%m%dT%H%M%SZ}.tar.gz")
@@ -107,7 +107,7 @@ def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
 
 
 def show_bundle(contents: Iterable[str], path: Path) -> None:
-    """Print the parts, and the path on a line of its own, which is not wrapped."""
+    """Print the parts, and the path unwrapped on its own line."""
     with printing():
         print_lines(contents)
         typer.echo(path)
@@ -184,7 +184,7 @@ def _settings(config: Path) -> bytes:
 
 
 def _output_of(*arguments: str, config: Path) -> bytes:
-    """Return the JSON of a command, run as its own process, which a timeout can end."""
+    """Run a command in a subprocess, which a timeout can end; return its JSON output."""
     options = [*arguments, "--json", "--config", str(config)]
     command, typed = [sys.executable, "-m", "rlm", *options], shlex.join(["rlm", *options])
     try:
@@ -227,7 +227,7 @@ def _of_this_host(config: Path, path: str) -> bytes:
 
 
 def _answers(config: Path) -> Iterator[tuple[str, bytes | TieredStorageError]]:
-    """Yield metrics and logs of the live managers and gateways, or why there are none."""
+    """Yield the metrics and logs, or the error, of each live manager and gateway."""
     settings = load_command_config(config, check_client)
     with (
         open_session(settings, timeout_ms=_CLUSTER_TIMEOUT_S * 1000) as session,
@@ -249,15 +249,18 @@ def _metrics(exchange: HttpExchange, gateway: ProcessRegistered) -> bytes:
 def _without_manager(
     gateways: Iterable[ProcessRegistered], managers: Iterable[ProcessRegistered]
 ) -> Iterator[tuple[ProcessRegistered, TieredStorageError]]:
-    """Yield an error for each gateway whose log no manager sends: gateways have no signed API."""
+    """Yield an error for each gateway whose log no manager can send.
+
+    Gateways have no signed API, so a manager of the same broker sends their logs.
+    """
     with_manager = {each.broker_id for each in managers}
     for gateway in gateways:
         if gateway.broker_id not in with_manager:
             yield (
                 gateway,
                 RetriableError(
-                    "only a live manager of the same host sends a gateway's log",
-                    advice="Run `rlm debug bundle` on the host of this gateway, too",
+                    "cannot collect the gateway's log: no live manager of its host can send it",
+                    advice="Also run `rlm debug bundle` on the gateway's host",
                 ),
             )
 

@@ -34,8 +34,9 @@ def register(app: typer.Typer) -> None:
 def _gateway(config: ConfigOption) -> None:
     """Serve clients until SIGTERM or Ctrl-C, unsupervised.
 
-    If the file has log.dirs, the gateway serves their broker; otherwise the whole cluster.
+    The gateway serves the broker of log.dirs, or the whole cluster if the file does not set
+    log.dirs.
     """
-    # The process becomes the gateway, so that signals and the parent still reach the same process.
+    # The process becomes the gateway, so that signals to this process reach the gateway.
     command = [sys.executable, "-m", "rlm", "gateway-process", "--config", str(config)]
     os.execv(command[0], command)  # noqa: S606 - rlm itself, by this interpreter

@@ -1,6 +1,6 @@
-"""`rlm gateway-process`: a process that the supervisor starts, or that `rlm gateway` becomes.
+"""`rlm gateway-process`: runs one gateway process, for the supervisor and `rlm gateway`.
 
-It is a separate command, so that `rlm gateway -h` does not import modules that a gateway needs.
+This is a separate command so that `rlm gateway -h` does not import the gateway's modules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rlm.process.open_access import warn_of_open_access
 from rlm.worker.log_lines import configure_logging
 from rlm.worker.recent_log import keep_recent_log
 
-_SOCKET = typer.Option(help="An inherited listening socket.")
+_SOCKET = typer.Option(help="File descriptor of an inherited listening socket.")
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +43,7 @@ def _gateway(
     ] = None,
     supervised: Annotated[bool, typer.Option(help="End when the parent ends.")] = False,
 ) -> None:
-    """Serve clients until a stop signal, or with --supervised until the parent ends."""
+    """Serve clients until a stop signal; with --supervised, stop also when the parent ends."""
 
     def load() -> Config:
         loaded = _load(config, supervised=supervised)

@@ -1,4 +1,4 @@
-"""`rlm manager-process`: the process that the supervisor starts; not for users."""
+"""`rlm manager-process`: runs the manager process, for the supervisor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rlm.rest.api_listener import ApiListener
 from rlm.worker.log_lines import configure_logging
 from rlm.worker.recent_log import keep_recent_log
 
-_SOCKET = typer.Option(help="An inherited listening socket.")
+_SOCKET = typer.Option(help="File descriptor of an inherited listening socket.")
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def _manager(
     rest_fd: Annotated[int | None, _SOCKET] = None,
     supervised: Annotated[bool, typer.Option(help="End when the parent ends.")] = False,
 ) -> None:
-    """Run the manager until a stop signal, or with --supervised until the parent ends."""
+    """Run the manager until a stop signal; with --supervised, stop also when the parent ends."""
 
     def build(loaded: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
         mask = SecretMask(secret_settings(config))

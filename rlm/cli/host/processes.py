@@ -59,17 +59,17 @@ _EXAMPLES = """Examples:
   rlm processes --forget=PROCESS_ID --config rlm.properties
 
 \b
-Exit codes: 0 the processes are listed, in any state; 1 --forget cannot be
-recorded; 2 the command line, the configuration or the cluster's address is
-wrong, or the metadata topic cannot be read in time.
+Exit codes: 0 if the processes are listed, in any state; 1 if --forget cannot
+be recorded; 2 if the command line, the configuration or the cluster's address
+is wrong, or if the metadata topic cannot be read in time.
 """
 
 _All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also show replaced processes, and processes that stopped or whose broker is gone, if "
-        "their last heartbeat is older than a day.",
+        help="Also show replaced processes, and those that stopped or whose broker is gone, more "
+        "than a day after their last heartbeat.",
     ),
 ]
 _Forget = Annotated[
@@ -98,10 +98,10 @@ def _processes(
 ) -> None:
     """List brokers, managers and gateways, and their readiness.
 
-    Managers and gateways register in the metadata topic, with the reasons why they are not ready. A
-    process that is asked to stop registers as stopped. A process that ends otherwise is dead, and
-    is listed until it starts again. If its broker is gone or you use --forget, it is listed for a
-    day.
+    Managers and gateways register in the metadata topic, with the reasons if they are not ready. A
+    process that is asked to stop registers as stopped, and is listed for a day. A process that ends
+    otherwise is dead, and is listed until it starts again. If its broker is gone or you use
+    --forget, it is listed for a day.
     """
     process_id = None if forget is None else _process_id(forget)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -131,9 +131,7 @@ def _process_id(text: str) -> UUID:
     try:
         return id_from_text(text)
     except InvalidConfigError as error:
-        raise InvalidConfigError(
-            "the text is not the id of a process", found=text, advice=_IDS
-        ) from error
+        raise InvalidConfigError("the process id is invalid", found=text, advice=_IDS) from error
 
 
 def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_ms: int) -> None:
@@ -143,13 +141,15 @@ def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_
     )
     if found is None:
         raise InvalidConfigError(
-            "no process has this id",
+            "cannot forget the process: no process has this id",
             process_id=id_to_text(process_id),
             advice=_IDS,
         )
     if is_live(found, now_ms):
         raise InvalidConfigError(
-            "the process is live", process_id=id_to_text(process_id), advice="Stop it first"
+            "cannot forget the process: it is live",
+            process_id=id_to_text(process_id),
+            advice="Stop it first",
         )
     metadata.publish(
         replace(

@@ -14,9 +14,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _run(config: ConfigOption) -> None:
-    """Run manager and gateway next to a broker.
+    """Run the manager and the gateway next to a broker.
 
-    Stays in the foreground. Copies, trims and serves until SIGTERM or Ctrl-C.
+    Stays in the foreground. Copies and trims segments, and serves clients, until SIGTERM or Ctrl-C.
     """
     with naming_config_check(config):
         code = supervise_host(config)

@@ -1,4 +1,4 @@
-"""Parsers of options that are durations or sizes, for typer.
+"""Builds typer's parsers of options that are durations or sizes.
 
 Each parser takes a number in the option's own unit, or a number with a unit (rsm.config.amounts),
 and returns the amount in the option's own unit. typer also parses an option's default.
@@ -20,7 +20,7 @@ _LONGEST_MS = 2**63 - 1  # Kafka's long
 
 
 def durations(*, unit_ms: int = 1, special: Collection[int] = ()) -> Callable[[object], int]:
-    """Return a parser of durations in units of `unit_ms`; it also accepts the numbers `special`."""
+    """Return a parser of durations in units of `unit_ms`; it also accepts each of `special`."""
 
     def duration(value: object) -> int:
         text = str(value)
@@ -32,7 +32,7 @@ def durations(*, unit_ms: int = 1, special: Collection[int] = ()) -> Callable[[o
             special=special,
         )
         if found * unit_ms > _LONGEST_MS:
-            raise typer.BadParameter(f"{text!r} is above {_LONGEST_MS // _DAY_MS}d")
+            raise typer.BadParameter(f"{text!r} is too long: at most {_LONGEST_MS // _DAY_MS}d")
         return found
 
     return duration
@@ -45,7 +45,7 @@ def sizes(
     least_bytes: int = 0,
     most_bytes: int = 2**63 - 1,
 ) -> Callable[[object], int]:
-    """Return a parser of sizes in units of `unit_bytes`; `special` may be out of the bounds."""
+    """Return a parser of sizes in units of `unit_bytes`; `special` need not be in the bounds."""
 
     def size(value: object) -> int:
         text = str(value)
@@ -65,7 +65,7 @@ def sizes(
 
 
 def seconds(*, least_s: float = SHORTEST_S) -> Callable[[object], float]:
-    """Return a parser of seconds up to 30 days; a number without a unit may have a fraction."""
+    """Return a parser of up to 30 days in seconds; numbers without a unit may have a fraction."""
 
     def duration(value: object) -> float:
         text = str(value)

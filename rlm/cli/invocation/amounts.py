@@ -1,4 +1,4 @@
-"""Formats times, durations and sizes for people; `--json` has the exact numbers. Pure."""
+"""Formats timestamps, durations and sizes for people; `--json` shows the exact numbers. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def age_text(age_ms: int) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Format a number of bytes for people, in at most 8 characters and its largest unit."""
+    """Format a number of bytes for people, in its largest unit and at most 8 characters."""
     size, unit = float(size_bytes), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
         if size < 1023.5:  # a larger size would be rounded to 1024

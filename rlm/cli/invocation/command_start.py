@@ -1,4 +1,4 @@
-"""Measures a command's start-up time, which counts towards its timeout."""
+"""Measures a command's start-up time, which its timeout includes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rlm.cli.invocation.amount_options import SHORTEST_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandStart:
-    """When the process began to load the program, estimated from its processor time."""
+    """Represents when the process began to load the program, estimated from its CPU time."""
 
     monotonic_s: float
 
     def elapsed_s(self) -> float:
-        """Return the time since then."""
+        """Return the time since `monotonic_s`."""
         return time.monotonic() - self.monotonic_s
 
 
 def less_start_up(context: typer.Context, timeout_s: float) -> float:
-    """Return the rest of a timeout that the user gave; at least 0.1 s."""
+    """Return what the start-up left of the command's timeout; at least 0.1 s."""
     start = context.find_object(CommandStart)
     return timeout_s if start is None else max(SHORTEST_S, timeout_s - start.elapsed_s())

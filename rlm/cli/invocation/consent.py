@@ -15,13 +15,13 @@ _NEEDED = frozenset({"cluster", "dry_run", "yes"})
 
 
 def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Mark a command that deletes or releases what the cluster has.
+    """Mark a command that deletes data, records or policies, or releases leases.
 
-    `with_any` are names of parameters; if there are any, the command deletes only with one of them.
-    Use it below `with_cluster_options`. Without a terminal, --yes or --dry-run, the command ends
-    when it takes the configuration: after it has checked its arguments, before it connects.
-    Otherwise it calls `confirm` when it knows what it deletes. Raises TypeError for a command
-    without these options.
+    If `with_any` names parameters, the command deletes only if one of them is set. Apply this
+    decorator below `with_cluster_options`. If there is no terminal, --yes or --dry-run, the command
+    fails when it takes the configuration: after it has checked its arguments, before it connects.
+    Otherwise it must call `confirm` when it knows what it deletes. Raises TypeError if the command
+    lacks one of the parameters.
     """
 
     def mark(function: Callable[..., None]) -> Callable[..., None]:
@@ -35,7 +35,7 @@ def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., Non
             cluster = replace(arguments.pop("cluster"), needs_consent=needs_consent)
             function(cluster=cluster, **arguments)
 
-        command.deletes_with = with_any  # type: ignore[attr-defined]  # a mark of this module
+        command.deletes_with = with_any  # type: ignore[attr-defined]  # set and read only here
         return command
 
     return mark
@@ -44,10 +44,10 @@ def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., Non
 def confirm_loss(
     session: CommandSession, lines: Iterable[str], question: str, *, yes: bool
 ) -> CommandSession:
-    """If there are lines, which say what is lost, show them and ask.
+    """Show `lines`, which say what is lost, and ask; do nothing if there are none.
 
-    Returns the session to continue with: the time until the answer does not count. Raises as
-    `confirm` does.
+    Returns the session to continue with, whose timeout excludes the wait for the answer. Raises the
+    errors of `confirm`.
     """
     shown = tuple(lines)
     if not shown:
@@ -59,5 +59,5 @@ def confirm_loss(
 
 
 def can_delete(command: Callable[..., None] | None) -> bool:
-    """Return whether a command is marked."""
+    """Return whether `deletes` marks a command."""
     return hasattr(command, "deletes_with")

@@ -1,9 +1,9 @@
-"""Ends a command with an exit code, and prints its error, wrapped on a terminal.
+"""Ends a command with an exit code, and prints its error, which is wrapped on a terminal.
 
-exit code 0  done
-          1  failed; also if only the host is not ready yet: start it again
+exit code 0  the command succeeded
+          1  the command failed, or the host is not ready yet: run the command again
           2  the command line, the configuration or the cluster's address is wrong
-        130  ended by Ctrl-C
+        130  Ctrl-C ended the command
 
 An error of `rlm` is one line on standard error, after the usage if the command line is wrong. A
 stack trace is a bug.
@@ -29,12 +29,12 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 class Interrupt:
-    """Represents handlers that raise KeyboardInterrupt for signals, and record that one arrived.
+    """Represents handlers that raise KeyboardInterrupt for signals, and record their arrival.
 
     Some libraries replace that exception: confluent-kafka's Consumer raises TypeError if a signal
-    arrives while it reads the configuration. `is_received` lets a program end as interrupted then,
-    without a stack trace. Create one per process, in the main thread. A signal that the process
-    ignores, for example after `nohup`, stays ignored.
+    arrives while it reads the configuration. `is_received` lets the program end as interrupted even
+    then, without a stack trace. Create one instance per process, in the main thread. Signals that
+    the process ignores, for example because of `nohup`, stay ignored.
     """
 
     def __init__(self, *also: signal.Signals) -> None:
@@ -75,7 +75,7 @@ def _print_error(lines: Iterable[str]) -> None:
 
 
 def usage_lines(error: Any) -> Sequence[str]:  # noqa: ANN401 - typer's is private
-    """Return the lines on standard error for a wrong command line: its usage, and what is wrong."""
+    """Return the usage and the error of a wrong command line, as lines for standard error."""
     text = io.StringIO()
     error.show(text)
     return text.getvalue().splitlines()
@@ -89,5 +89,5 @@ def exit_code(error: TieredStorageError) -> int:
 
 
 def error_line(error: TieredStorageError) -> str:
-    """Return the line on standard error for an error."""
+    """Return an error as one line for standard error."""
     return f"rlm: {' '.join(str(error).split())}"

@@ -1,4 +1,4 @@
-"""Parses a partition's name, and bounds in a log that are offsets or times. Pure."""
+"""Parses partition names, and bounds of a log, which are offsets or timestamps. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _GREATEST_OFFSET = 2**63 - 1  # Kafka's int64
 
 
 def optional_topic_name(text: str | None) -> str | None:
-    """Return None for None; otherwise as `require_topic_name`."""
+    """Return None for None; otherwise check the name as `require_topic_name` does."""
     return None if text is None else require_topic_name(text)
 
 
 def require_offset(offset: int | None) -> int | None:
-    """Return the offset, or None. Raises InvalidConfigError above the largest offset of Kafka."""
+    """Return `offset`. Raises InvalidConfigError if it is above Kafka's largest offset."""
     if offset is not None and offset > _GREATEST_OFFSET:
         raise InvalidConfigError(
             "the offset is too large", found=offset, expected=f"at most {_GREATEST_OFFSET}"
@@ -31,7 +31,7 @@ def require_offset(offset: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionName:
-    """A partition by name; `partition` None means all partitions of the topic."""
+    """Represents a partition by name; `partition` None means all partitions of the topic."""
 
     topic: str
     partition: int | None = None
@@ -42,7 +42,7 @@ class PartitionName:
         topic, colon, partition = text.partition(":")
         if not topic or (colon and not _OFFSET.fullmatch(partition)):
             raise InvalidConfigError(
-                "the text is not a topic or a partition",
+                "the partition's name is invalid",
                 found=text,
                 expected="TOPIC or TOPIC:PARTITION",
             )
@@ -58,7 +58,7 @@ class PartitionName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A position in a log: an offset, or the first record at or after a time."""
+    """Represents a position in a log: an offset, or the first record at or after a timestamp."""
 
     offset: int | None = None
     timestamp_ms: int | None = None
@@ -67,7 +67,10 @@ class Bound:
         return f"@{self.timestamp_ms}" if self.offset is None else str(self.offset)
 
     def is_before(self, other: Bound) -> bool:
-        """Return whether this is before `other` in any log; an offset and a time do not compare."""
+        """Return whether this is before `other` in any log.
+
+        Returns False for an offset and a timestamp, whose order depends on the log.
+        """
         if self.offset is not None and other.offset is not None:
             return self.offset < other.offset
         if self.timestamp_ms is not None and other.timestamp_ms is not None:
@@ -78,7 +81,7 @@ class Bound:
     def parse(cls, text: str, *, option: str) -> Bound:
         """Parse an offset, an ISO 8601 time (UTC by default), or @ and milliseconds.
 
-        Raises InvalidConfigError with the option's name.
+        `option` is the name of the option for the error. Raises InvalidConfigError.
         """
         if _OFFSET.fullmatch(text):
             return cls(offset=require_offset(int(text)))
@@ -88,7 +91,7 @@ class Bound:
             time = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidConfigError(
-                "the text is not an offset or a time",
+                "the offset or time is invalid",
                 option=option,
                 found=text,
                 expected="1234, 2030-01-31T12:00:00Z or @1893456000000",

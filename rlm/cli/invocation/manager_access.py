@@ -1,6 +1,6 @@
-"""Opens the client for the managers of a command's cluster.
+"""Opens the HTTP client for the managers of a command's cluster.
 
-This is a separate module so that other commands do not import an HTTP client: the import takes a
+This is a separate module so that commands without this client do not import it: the import takes a
 third of the start-up time.
 """
 
@@ -31,12 +31,12 @@ def manager_client(session: CommandSession) -> ManagerClient:
 
 
 def leading_managers(session: CommandSession, client: ManagerClient) -> LeadingManagers:
-    """Return access to the managers of the brokers that lead a topic's partitions."""
+    """Return access to the managers that decide for a topic's partitions."""
     return LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
 
 
 def copy_progress(session: CommandSession, client: ManagerClient) -> ManagerCopyProgress:
-    """Return the progress of copies and streams, as leading managers and brokers report it."""
+    """Return access to the progress of copies and streams, as managers and brokers report it."""
     return ManagerCopyProgress(leading_managers(session, client), partial(_committed_ends, session))
 
 

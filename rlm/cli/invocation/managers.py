@@ -1,4 +1,4 @@
-"""Finds the live managers in the metadata, what they registered, and their partitions' statuses."""
+"""Finds the live managers in the metadata, and requests the statuses of their partitions."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ _AnswerT = TypeVar("_AnswerT")
 def live_managers(
     metadata: RemoteLogMetadataManager, clock: Clock
 ) -> tuple[ProcessRegistered, ...]:
-    """Return the live managers by broker id; `clock` decides while no process writes records."""
+    """Return the live managers, sorted by broker id, as `registered_live` does."""
     return registered_live(metadata, clock, ProcessRole.MANAGER)
 
 
 def registered_live(
     metadata: RemoteLogMetadataManager, clock: Clock, role: ProcessRole
 ) -> tuple[ProcessRegistered, ...]:
-    """Return the live processes of a role, as `live_managers` does."""
+    """Return the live processes of a role, sorted by broker id.
+
+    A heartbeat's age is by the brokers' clock, or by `clock` while no process writes records.
+    """
     now_ms = now_of(metadata.broker_time_ms(), clock.wall_ms())
     live = live_processes(registrations(metadata), role, now_ms)
     return tuple(sorted(live, key=lambda process: process.broker_id))
@@ -47,7 +50,7 @@ def registered_live(
 def ask_each(
     managers: Sequence[ProcessRegistered], ask: Callable[[ProcessRegistered], _AnswerT]
 ) -> Sequence[tuple[ProcessRegistered, _AnswerT | TieredStorageError]]:
-    """Return each manager with its response or error, in order.
+    """Return each manager with its response or error, in the order of `managers`.
 
     Sends up to 16 requests at once, so that an unreachable manager does not delay the others.
     """
@@ -69,11 +72,11 @@ LeadersOf = Callable[[str], Mapping[int, int | None]]
 
 
 CommittedEnds = Callable[[Collection[TopicIdPartition]], Mapping[TopicIdPartition, int]]
-"""Returns where committed records end now; omits partitions whose leader does not answer."""
+"""Returns the ends of committed records now; omits partitions whose leader does not answer."""
 
 
 class LeadingManagers:
-    """Statuses from the managers of a topic's leaders, or why they are missing. For one thread."""
+    """Represents the managers of a topic's leaders. Not thread-safe."""
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class LeadingManagers:
     def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
         """Return the leaders' reports with this policy state; `silence` explains missing reports.
 
-        Sends no request to other managers. Empty while the leaders are unknown.
+        Sends no request to other managers. Returns no reports while the leaders are unknown.
         """
         managers = live_managers(self._metadata, self._clock)
         self._live = {each.broker_id: each for each in managers}
@@ -118,7 +121,7 @@ class LeadingManagers:
         return found
 
     def wake(self) -> None:
-        """Ask the managers of the last `reports` for a cycle now; ignore errors."""
+        """Request a cycle now from the managers of the last `reports`; ignore errors."""
         ask_each(self._leading, self._client.run_cycle)
 
     def silence(self, tip: TopicIdPartition) -> str:
@@ -127,12 +130,12 @@ class LeadingManagers:
             return f"its leader is not known: {self._leaders}"
         leader = self._leaders.get(tip.partition)
         found = silence_of(leader, self._live, self._errors)
-        return found or f"the manager of broker {leader} has not looked at it yet"
+        return found or f"the manager of broker {leader} has not processed it yet"
 
     def delete_streamed(self, tip: TopicIdPartition) -> None:
         """Request a deletion from the manager of the leader in the last `reports`.
 
-        Raises RetriableError if the leader has no manager, or the manager does not accept. See
+        Raises RetriableError if the leader has no live manager, or if the manager refuses. See
         DeletionManagers.
         """
         leaders = {} if isinstance(self._leaders, TieredStorageError) else self._leaders
@@ -140,10 +143,10 @@ class LeadingManagers:
         manager = None if leader is None else self._live.get(leader)
         if manager is None:
             raise RetriableError(
-                "no live manager decides for the partition",
+                "cannot request the deletion: no live manager decides for the partition",
                 partition=tip,
                 reason=self.silence(tip),
-                advice="Run the command again when one does",
+                advice="Run the command again when a manager decides for it",
             )
         self._client.delete_streamed(manager, tip.topic, tip.partition)
 
@@ -168,13 +171,13 @@ def silence_of(
 
 
 class ManagerLags:
-    """The leading managers' lags of rolled segments that are not stored. See CopyLagSource."""
+    """Represents the copy lags that the leaders' managers report. See CopyLagSource."""
 
     def __init__(self, managers: LeadingManagers) -> None:
         self._managers = managers
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """Return lags from cycles with this policy state, for partitions whose report has them."""
+        """Return lags from cycles with this policy state; omit partitions whose report has none."""
         return {
             tip: Lag(segments=report.lag_segments, bytes=report.lag_bytes)
             for tip, report in self._managers.reports(policy).items()
@@ -186,7 +189,10 @@ class ManagerLags:
 
 
 class ManagerCopyProgress:
-    """The leading managers' progress of copies and streams. See CopyProgressSource."""
+    """Represents the progress of copies and streams, as leaders' managers report it.
+
+    See CopyProgressSource.
+    """
 
     def __init__(self, managers: LeadingManagers, committed_ends: CommittedEnds) -> None:
         self._managers = managers
@@ -194,10 +200,10 @@ class ManagerCopyProgress:
         self._unknown_ends: frozenset[TopicIdPartition] = frozenset()
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return the progress at the last cycle, for partitions whose report has it.
+        """Return the progress at the last cycle; omit partitions whose report lacks it.
 
         The end of a stream is what its broker reports now, because the end at the last cycle may be
-        too low. A stream whose broker does not answer is left out.
+        too low. Omits a stream whose broker does not answer.
         """
         reports = self._managers.reports(policy)
         streamed = [tip for tip, report in reports.items() if report.stream is not None]
@@ -212,7 +218,7 @@ class ManagerCopyProgress:
 
     def silence(self, tip: TopicIdPartition) -> str:
         if tip in self._unknown_ends:
-            return "the leader does not answer: the end of its committed records is not known"
+            return "the end of the committed records is unknown: the leader does not answer"
         return self._managers.silence(tip)
 
     def wake(self) -> None:
@@ -254,10 +260,10 @@ def _reports_of_leader(
 
 
 def managers_defaults(session: CommandSession) -> FileDefaults:
-    """Return what managers give topics without a setting of their own.
+    """Return the managers' defaults for settings that a topic lacks.
 
-    What live managers registered takes precedence over the command's own file. So a command on
-    another host shows and writes what managers then apply.
+    The defaults that live managers registered take precedence over the command's own file. So a
+    command on another host shows and writes the values that managers apply.
     """
     return defaults_with(session.config, live_managers(session.metadata, session.clock))
 
@@ -266,7 +272,7 @@ def defaults_with(config: CommandConfig, managers: Iterable[ProcessRegistered]) 
     """Return the defaults of the manager with the lowest broker id that registered any.
 
     If none did, return those of the command's file. `rlm status` shows managers that differ.
-    Partitions move, so the stream buffer is the smallest one of all managers.
+    Partitions move, so the stream buffer is the smallest buffer of all managers.
     """
     known = sorted(
         (each for each in managers if each.file_defaults), key=lambda each: each.broker_id

@@ -1,4 +1,4 @@
-"""Finds, in the cluster, the topic or partition that the user named, and its policy."""
+"""Finds the topic or partition that the user named, and its policy, in the cluster."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _PAUSE_MS = 200
 
 
 def find_topic(view: ClusterView, name: str) -> TopicView:
-    """Return the topic. Raises NotFoundError with its name, or as `ClusterView.topic`."""
+    """Return the topic. Raises the errors of `ClusterView.topic`; NotFoundError has advice."""
     try:
         return view.topic(name)
     except NotFoundError as error:
         raise NotFoundError(
             "the cluster has no topic of this name",
             topic=name,
-            advice="Check the name: `rlm topic list` shows those that are tiered",
+            advice="Check the name: `rlm topic list` shows the tiered topics",
         ) from error
 
 
 def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
-    """Return the topic, and check that it has the named partition, if any; raises NotFoundError."""
+    """Return the topic. Raises NotFoundError if the topic or the named partition does not exist."""
     topic = find_topic(view, name.topic)
     known = {each.partition for each in topic.partitions}
     if name.partition is not None and name.partition not in known:
@@ -49,8 +49,8 @@ def find_tiered(
 ) -> tuple[TopicPolicy, tuple[TopicIdPartition, ...]]:
     """Return the policy, and the named partition or all partitions of the topic.
 
-    Raises NotFoundError if the topic or partition does not exist, InvalidConfigError if it is not
-    tiered.
+    Raises NotFoundError if the topic or partition does not exist, and InvalidConfigError if the
+    topic is not tiered or the cluster cannot be reached.
     """
     with reaching_cluster(session.config):
         view: ClusterView = session.bootstrap.view((name.topic,))
@@ -74,15 +74,15 @@ def find_tiered(
 def find_policies(session: CommandSession, name: str) -> tuple[TopicPolicy, ...]:
     """Return the policies of this name, also of deleted topics with stored data.
 
-    A recreated topic and a deleted one can have this name. Raises as `find_tiered` if there is no
-    policy.
+    A deleted topic and a recreated one can have the same name. Raises the errors of `find_tiered`
+    if there is no policy.
     """
     named = tuple(each for each in topic_policies(session.metadata) if each.topic == name)
     return named or (find_tiered(session, PartitionName(topic=name))[0],)
 
 
 def await_topic(topics: TopicAdmin, clock: Clock, name: str, *, timeout_ms: int) -> None:
-    """Wait until a broker knows the topic, up to 5 s, because it may be new.
+    """Wait up to 5 s until a broker knows the topic, because the topic may be new.
 
     Raises the errors of `TopicAdmin.view` and `find_topic`.
     """

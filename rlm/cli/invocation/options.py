@@ -1,4 +1,4 @@
-"""Options that commands share, and the configuration that they give."""
+"""Defines the options shared by commands, and loads the configuration that they name."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """The cluster that the user named for a command, and the command's timeout.
+    """Represents the cluster that the user named for a command, and the command's timeout.
 
     The command reads the file when it takes `config`, or `store_config` if it needs no cluster.
-    Both raise InvalidConfigError. With `needs_consent`, `config` also raises it if there is no
-    terminal to ask for a confirmation.
+    Both raise InvalidConfigError if the options or the file are invalid. With `needs_consent`,
+    `config` also raises it if there is no terminal to ask for confirmation.
     """
 
     config_file: Path | None
@@ -72,18 +72,18 @@ class ClusterOptions:
 
     @cached_property
     def config(self) -> CommandConfig:
-        """The configuration of the cluster, and of a store if one is given."""
+        """Return the configuration of the cluster, and of the store if the file sets one."""
         require_consent(yes=not self.needs_consent, dry_run=False)
         return command_config(
             self.config_file, self.bootstrap_server, self.command_config_file, os.environ
         )
 
     def store_config(self) -> StorageConfig:
-        """Return the configuration of the store alone, from a file that may have no other keys."""
+        """Return the configuration of the store, from a file that may have no other keys."""
         if self.bootstrap_server is not None or self.command_config_file is not None:
             raise InvalidConfigError(
-                "the command reads the store alone, without a cluster",
-                advice="Give --config FILE instead of --bootstrap-server and --command-config",
+                "cannot use --bootstrap-server or --command-config: the command reads only a store",
+                advice="Give --config FILE instead",
             )
         return load_storage_config(self.config_file or require_config_file(os.environ))
 
@@ -130,7 +130,7 @@ def _cluster_options(
 def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of the cluster to a command, which takes them as `cluster`.
 
-    They come after its own options, but before --json. Marks of the function stay.
+    They come after its own options, but before --json. The command keeps the marks of `deletes`.
     """
     own = signature(function, eval_str=True)
     shared = signature(_cluster_options, eval_str=True).parameters
@@ -155,7 +155,7 @@ def command_config(
     command_config_file: Path | None,
     environment: Mapping[str, str],
 ) -> CommandConfig:
-    """Return the configuration that these options give. Raises InvalidConfigError.
+    """Return the configuration that these options name. Raises InvalidConfigError.
 
     `--bootstrap-server` and `--config` exclude each other, so that no command can act on another
     cluster than the one in its file. With `--bootstrap-server`, the command does not look for a
@@ -180,9 +180,9 @@ def command_config(
 
 @contextmanager
 def naming_config_check(file: Path) -> Iterator[None]:
-    """Extend an error about a setting by the command that reports all wrong settings.
+    """Add the command that reports all wrong settings to an error about a setting.
 
-    Processes and commands end at the first wrong setting.
+    Without it, the user would see only the first wrong setting.
     """
     try:
         yield
@@ -197,7 +197,7 @@ def naming_config_check(file: Path) -> Iterator[None]:
 
 @contextmanager
 def reaching_cluster(config: CommandConfig) -> Iterator[None]:
-    """Enclose a command's first request; if it fails, the user must correct the cause.
+    """Enclose a command's first request, whose failure the user must correct.
 
     Converts RetriableError to InvalidConfigError, so that the command ends with exit code 2.
     """

@@ -1,4 +1,4 @@
-"""Writes to standard output, and handles an output whose reader is gone or whose disk is full."""
+"""Handles a standard output whose reader is gone or whose disk is full."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Prints a command's help for a terminal; `readable_help` applies it to an application.
+"""Formats a command's help for a terminal; `readable_help` applies it to an application.
 
-It changes what typer prints: an argument's type, a required argument in braces, a default text in
-parentheses, a range as an inequality. It removes the **bold** that help texts have for the
-reference in docs. It shortens pydantic's reasons why a value is invalid. For an unknown command,
-option or value, it suggests only the most similar one.
+Rewrites what typer prints: the types of arguments, braces around required arguments, parentheses
+around default texts, and inequalities for ranges. Removes the **bold** that the help texts contain
+for the reference in docs. Shortens pydantic's reasons why a value is invalid. For an unknown
+command, option or value, suggests only the most similar one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST_BOUND = len("2147483647")
 
 
 class ReadableCommand(TyperCommand):
-    """A command of `rlm` with the help of this module."""
+    """Represents a command of `rlm` with readable help and errors."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's types are private
         pieces = super().collect_usage_pieces(ctx)
@@ -66,7 +66,7 @@ class ReadableCommand(TyperCommand):
 
 
 class ReadableGroup(TyperGroup):
-    """A group of commands that suggests at most one option or command."""
+    """Represents a group of commands that suggests at most one option or command."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's types are private
         super().__init__(**{**settings, "suggest_commands": False})
@@ -98,9 +98,9 @@ def _with_close_value(message: str) -> str:
 
 
 def _explain_unknown_option(error: Any) -> None:  # noqa: ANN401 - typer does not export its class
-    """Name the most similar option, as typer names the most similar command.
+    """Name only the most similar option. Replace the message if the option is a number.
 
-    To typer, an argument such as -1 is an option, too.
+    typer also takes an argument such as -1 for an option.
     """
     if _NEGATIVE_NUMBER.match(getattr(error, "option_name", "")):
         error.message = "negative numbers are neither options nor valid arguments"
@@ -111,7 +111,7 @@ def _explain_unknown_option(error: Any) -> None:  # noqa: ANN401 - typer does no
 
 
 def readable_help(app: typer.Typer) -> None:
-    """Give all commands of an application, and of its groups, the help of this module."""
+    """Apply readable help to all commands of an application and of its groups."""
     for command in app.registered_commands:
         command.cls = ReadableCommand
     for group in app.registered_groups:

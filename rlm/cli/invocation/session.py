@@ -1,7 +1,7 @@
 """Opens the session of a command on the whole cluster, and closes it.
 
-It connects to the brokers, and reads the metadata up to its current end into memory. The command's
-timeout limits the opening; the remaining time is for the command.
+Connects to the brokers, and reads the metadata up to its current end into memory. The command's
+timeout includes the opening; the remaining time is for the command.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSession:
-    """An open session. `metadata` has all records from before the opening, and follows the topic.
+    """Represents an open session.
 
-    `positions` are the offsets at that time: the next offset of each metadata partition.
+    `metadata` contains all records from before the opening, and follows the topic. `positions` are
+    the next offsets of the metadata partitions at the opening.
     """
 
     config: CommandConfig
@@ -55,11 +56,11 @@ class CommandSession:
     positions: Mapping[int, int]
 
     def remaining_ms(self) -> int:
-        """Return the rest of the command's timeout, at least 1."""
+        """Return the rest of the command's timeout, at least 1 ms."""
         return max(1, self.deadline_ms - self.clock.monotonic_ms())
 
     def with_remaining(self, remaining_ms: int) -> CommandSession:
-        """Return the session with this rest of the timeout, for example after a question."""
+        """Return the session with this rest of the timeout, for example after a confirmation."""
         return replace(self, deadline_ms=self.clock.monotonic_ms() + remaining_ms)
 
 
@@ -69,9 +70,10 @@ def open_session(
 ) -> Iterator[CommandSession]:
     """Connect to the cluster and read the metadata; close the metadata at the end.
 
-    Without `create_metadata_topic` nothing is created. If the metadata topic does not exist, the
+    Creates nothing without `create_metadata_topic`. If the metadata topic then does not exist, the
     metadata is empty and publishing raises InvalidConfigError. Raises InvalidConfigError if the
-    cluster is unreachable within the timeout, or if the topic cannot be created as configured.
+    metadata cannot be read to its end within the timeout, for example because the cluster is
+    unreachable, or if the topic cannot be created as configured.
     """
     configure_command_logging(sys.stderr)
     clock = SystemClock()
@@ -110,7 +112,7 @@ def open_session(
 
 
 class _AbsentTopic(MemoryTopic):
-    """Replaces a metadata topic that the cluster does not have: empty, and rejects writes."""
+    """Represents a metadata topic that does not exist: it is empty, and rejects writes."""
 
     def __init__(self, clock: Clock, name: str) -> None:
         super().__init__(MemoryLog(clock))
@@ -118,9 +120,9 @@ class _AbsentTopic(MemoryTopic):
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         raise InvalidConfigError(
-            "the cluster has no metadata topic",
+            "cannot write the record: the cluster has no metadata topic",
             topic=self._name,
-            advice="Start `rlm run` on a broker's host, or give the command the topic's name by "
+            advice="Start `rlm run` on a broker's host, or give the command a file that sets "
             f"{_TOPIC_NAME_KEY}",
         )
 
@@ -137,20 +139,20 @@ def leaders_of(session: CommandSession, topic: str) -> Mapping[int, int | None]:
 def local_starts_of(
     session: CommandSession, topic: str, partitions: Collection[TopicIdPartition]
 ) -> Mapping[TopicIdPartition, int]:
-    """Return where the leaders' local logs of a topic begin.
+    """Return the local start offsets of a topic's partitions on their leaders.
 
-    Raises RetriableError if a leader or all brokers do not answer, and not InvalidConfigError,
-    because the session has reached the cluster before.
+    Raises RetriableError if a leader or the cluster does not answer: this is no wrong
+    configuration, because the session has reached the cluster before.
     """
     view = session.bootstrap.view((topic,))
     answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
     for tip in partitions:
         if tip not in answers.succeeded:
             raise RetriableError(
-                "cannot fetch the log start from the leader",
+                "cannot fetch the local start offset from the leader",
                 topic_partition=tip,
                 reason=answers.failed.get(tip),
-                advice="Run the command again when it answers",
+                advice="Run the command again when the leader answers",
             )
     return {tip: found.log_start_offset for tip, found in answers.succeeded.items()}
 
@@ -171,9 +173,9 @@ def metadata_topic(
 ) -> EventTopic:
     """Open the metadata topic with its actual shape, or with the configured one to create it.
 
-    The shape is the partition count and the replication factor: a command may know only the
-    cluster's address, and managers check the shape. Without a topic, and without `create`, return
-    an empty one that rejects writes.
+    The shape is the partition count and the replication factor. A command does not require the
+    configured shape, because it may know only the cluster's address. If the topic does not exist
+    and `create` is false, returns an empty topic that rejects writes.
     """
     try:
         found = view.topic(config.metadata.topic_name)
@@ -191,7 +193,7 @@ def metadata_topic(
 def _until(clock: Clock, deadline_ms: int, ask: Callable[[], T]) -> T:
     """Retry `ask` until it returns; raise RetriableError after the deadline.
 
-    It retries NotFoundError too, because a new topic does not reach all brokers at once.
+    Also retries NotFoundError, because a new topic does not reach all brokers at once.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Shows what a shorter retention expires, and asks before managers delete it."""
+"""Shows what a shorter retention expires, and asks before managers delete the data."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def expiry_lines(
     *,
     unlimited: Collection[UUID] = (),
 ) -> Iterator[str]:
-    """Yield, for each policy whose total retention becomes lower, the limits and what they expire.
+    """Yield a line for each policy whose total retention decreases: its limits and their effect.
 
-    `changes` are the policies of topics before and after. For a topic that was not tiered, the
-    broker's limits applied before. `unlimited` has the ids of untiered topics for which the broker
-    has no limit.
+    `changes` are the policies of topics before and after the change. For a topic that was not
+    tiered, the broker's limits applied before. `unlimited` contains the ids of untiered topics for
+    which the broker has no limit.
     """
     for before, after in changes:
         if after is None or after == before:
@@ -49,16 +49,16 @@ def expiry_lines(
             expiring = _expiring(session.metadata, session.clock, after)
             size = size_text(sum(piece.size_bytes for piece in expiring))
             yield (
-                f"topic {after.topic}: {limits}: at least {len(expiring)} stored segments, {size},"
-                " expire"
+                f"topic {after.topic}: {limits}: stored segments that expire: at least"
+                f" {len(expiring)}, {size}"
             )
 
 
 def _limits_before(before: TopicPolicy | None, after: TopicPolicy) -> TopicPolicy:
     """Return `after` with the total retention that applied before the change.
 
-    After the end of tiering, the broker keeps data by its own limits, and the store by those of the
-    policy: the longer limit counts.
+    After tiering has ended, the broker's own limits apply to its data, and the policy's limits to
+    stored data: the longer limit counts.
     """
     return replace(
         after,
@@ -93,7 +93,7 @@ def _expiring(
 ) -> tuple[LogPiece, ...]:
     """Return the stored segments that the policy's total retention expires now.
 
-    Ignores data that only brokers have, so more may expire.
+    Ignores data that is not stored, so more may expire.
     """
     return tuple(
         piece

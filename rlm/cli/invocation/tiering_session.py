@@ -63,8 +63,8 @@ def recalling(session: CommandSession) -> Iterator[Recall]:
         def stored() -> StoredOriginals:
             if config is None:
                 raise RetriableError(
-                    "the command has no settings of the store",
-                    advice="Use --config with the file of a manager",
+                    "cannot look for the original settings in the store: no store is configured",
+                    advice="Give --config with the file of a manager",
                 )
             storage = opened.enter_context(closing(open_chunk_storage(config)))
             return open_stored_originals(config, storage)
@@ -108,7 +108,7 @@ def confirm_end(
         records = [r for tip in partitions for r in session.metadata.list_remote_log_segments(tip)]
         objects_count = sum(len(record.metadata.objects) for record in records)
         also = ", and give up records that are not stored in time" if force else ""
-        confirm(f"Delete {objects_count} objects of {topic}{also}?", yes=yes)
+        confirm(f"Delete all stored objects of {topic} ({objects_count}){also}?", yes=yes)
     elif force:
         confirm(f"Give up records of {topic} that are not stored in time?", yes=yes)
     return session.with_remaining(remaining_ms)
@@ -117,7 +117,7 @@ def confirm_end(
 def end_tiering(
     session: CommandSession, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
 ) -> TopicPolicy:
-    """Run `TieringEnd.disable` with the remaining timeout plus one cycle of the managers."""
+    """Run `TieringEnd.disable` with the remaining timeout plus one cycle interval."""
     # Each manager runs one more cycle after it has read that trims must stop.
     timeout_ms = session.remaining_ms() + session.config.manager.task_interval_ms
     return ending.disable(topic, delete_remote=delete_remote, force=force, timeout_ms=timeout_ms)
@@ -129,7 +129,7 @@ def show_progress(text: str) -> None:
 
 
 def preview_lines(policy: TopicPolicy, risks: Iterable[RecordsAtRisk]) -> Iterator[str]:
-    """Yield, for people, what ending a topic's tiering would restore and lose."""
+    """Yield lines about the settings that the end of tiering would restore, and the risks."""
     restored = settings_text({each.name: each.value for each in policy.originals})
     yield f"{policy.topic}: {policy.state.name}; would restore {restored}"
     for risk in tuple(risks) or ("nothing",):

@@ -1,4 +1,4 @@
-"""`rlm apply`: sets the policies of a file."""
+"""`rlm apply`: sets the policies that a file contains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ from rsm.segment.errors import InvalidConfigError
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 _EXAMPLE = "Example: rlm apply -f policies.yaml --dry-run --config rlm.properties"
 
-_File = Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="The policies, as YAML.")]
+_File = Annotated[
+    Path, typer.Option("--file", "-f", metavar="FILE", help="YAML file with the policies.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -53,9 +55,9 @@ def _apply(
         bool,
         typer.Option(
             "--prune",
-            help="Delete the policies of patterns, and the default, that are not in the file. "
-            "Topics stay tiered and keep their own settings. Needs `patterns` or `default` in the "
-            "file.",
+            help="Delete each pattern's policy, and the default, unless the file contains it. "
+            "Topics stay tiered and keep their own settings. The file must contain `patterns` or "
+            "`default`.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -67,12 +69,12 @@ def _apply(
 ) -> None:
     """Set the policies of patterns and topics from a file.
 
-    A policy in the file replaces the whole policy of its pattern or topic. Tiers the file's topics.
-    Shows the difference, and what managers then do with topics. For an unknown key, the command
-    reports line and column, and changes nothing. docs/policies.schema.json is the file's JSON
-    schema.
-
     **Data loss:** if the retention of topics becomes shorter, managers delete older data.
+
+    A policy in the file replaces the whole policy of its pattern or topic. But a topic keeps its
+    own total retention if the file does not set it. Tiers the file's topics. Shows the difference,
+    and what managers then do with topics. If a key is unknown, reports its line and column, and
+    changes nothing. docs/policies.schema.json is the file's JSON schema.
     """
     given = read_policies(file)
     if prune:
@@ -97,13 +99,13 @@ def _apply(
 
 
 def require_prunable(given: Policies, file: Path) -> None:
-    """Raise InvalidConfigError for a file with neither `patterns` nor `default`."""
+    """Raise InvalidConfigError if the file has neither `patterns` nor `default`."""
     if not given.names_levels:
         raise InvalidConfigError(
-            f"--prune would delete all policies, because the file has neither `{PATTERNS_KEY}` nor "
-            f"`{DEFAULT_KEY}`",
+            f"cannot prune: the file has neither `{PATTERNS_KEY}` nor `{DEFAULT_KEY}`, so --prune "
+            "would delete all policies",
             file=file,
-            advice=f"Give another file, or `{PATTERNS_KEY}: {{}}` to delete all of them",
+            advice=f"Give another file, or write `{PATTERNS_KEY}: {{}}` to delete all policies",
         )
 
 
@@ -120,7 +122,7 @@ def _confirmed(
 
 
 def unnamed_topics(policies: Iterable[TopicPolicy], named: Collection[str]) -> Iterator[str]:
-    """Yield a note for each tiered topic with settings of its own that is not in the file."""
+    """Yield a note for each tiered topic with its own settings, unless the file names it."""
     for policy in sorted(policies, key=lambda each: each.topic):
         own = [each.field for each in PolicySetting if each not in policy.inherited]
         if own and policy.topic not in named and policy.state in _TIERED:
@@ -129,5 +131,5 @@ def unnamed_topics(policies: Iterable[TopicPolicy], named: Collection[str]) -> I
 
 
 def _with_unknown_fields(level: PolicyLevel, present: PolicyLevel | None) -> PolicyLevel:
-    """Return the level with those fields of the present level that this version does not know."""
+    """Return the level with those fields of the present level that a newer version wrote."""
     return level if present is None else replace(level, unknown_fields=present.unknown_fields)

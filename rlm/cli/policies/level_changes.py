@@ -1,4 +1,4 @@
-"""Finds, writes and shows changes of policy levels, with what managers then do."""
+"""Finds, writes and shows changes of policy levels, and their effects on topics."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from rsm.segment.errors import FencedError, InvalidConfigError
 class ShownChange:
     """Represents a change of levels and of topics' own settings, and its effects on topics.
 
-    `topics` has the flags of each named topic whose policy changes. `expiries` are lines about the
-    topics whose total retention becomes shorter.
+    `topics` maps each named topic whose policy changes to its flags. `expiries` are lines about
+    the topics whose total retention becomes shorter.
     """
 
     levels: tuple[LevelChange, ...]
@@ -57,8 +57,8 @@ def effects_of(
 ) -> tuple[TopicEffect, ...]:
     """Return the effects of these levels on the cluster's topics, by ascending name.
 
-    `named` are topics whose own settings change, too. Raises InvalidConfigError if one does not
-    exist.
+    `named` are topics whose own settings change, too. Raises InvalidConfigError if a named topic
+    does not exist.
     """
     policies = {each.topic_id: each for each in topic_policies(session.metadata)}
     managers = managers_defaults(session)
@@ -92,7 +92,7 @@ def _require_accepted(named: Iterable[TopicEntry], effects: Iterable[TopicEffect
     for entry in named:
         if entry.topic in obstacles:
             raise InvalidConfigError(
-                "nothing was changed, because a topic cannot follow its entry",
+                "cannot set the topic's own settings, so nothing was changed",
                 topic=entry.topic,
                 line=entry.line,
                 reason=obstacles[entry.topic],
@@ -105,8 +105,8 @@ def find_change(
 ) -> ShownChange:
     """Return the difference between the present levels and `wanted`, all levels afterwards.
 
-    `named` are topics whose own settings change, too. Raises InvalidConfigError if one does not
-    exist, or cannot have its settings, or if the wanted levels contradict each other.
+    `named` are topics whose own settings change, too. Raises InvalidConfigError if a named topic
+    does not exist or cannot have its settings, or if the wanted levels contradict each other.
     """
     before = {each.pattern: each for each in policy_levels(session.metadata)}
     after = {each.pattern: each for each in wanted}
@@ -146,11 +146,11 @@ def _notes(
         if change.pattern not in matched:
             yield f"{level_name(change.pattern)} matches no topic yet"
     if changes and all(each.pattern == DEFAULT_LEVEL for each in levels):
-        yield "no pattern tiers topics: use `rlm topic`, or name topics for `rlm apply`"
+        yield "no pattern tiers topics: use `rlm topic enable`, or name topics for `rlm apply`"
 
 
 def _require_unchanged(change: ShownChange, writer: PolicyWriter) -> None:
-    """Raise FencedError if a policy to write has changed since the change was found."""
+    """Raise FencedError if another process has changed a policy that this change writes."""
     levels = {each.pattern: each for each in writer.levels()}
     changed = [
         level_name(each.pattern)
@@ -164,17 +164,17 @@ def _require_unchanged(change: ShownChange, writer: PolicyWriter) -> None:
     ]
     if changed:
         raise FencedError(
-            "nothing was changed, because another process has changed a policy meanwhile",
+            "cannot change the policies: another process has changed some of them meanwhile",
             changed=",".join(changed),
-            advice="Run the command again",
+            advice="Run the command again: it has changed nothing",
         )
 
 
 def apply_change(session: CommandSession, change: ShownChange) -> None:
     """Write the levels, and then the policies of topics.
 
-    Raises FencedError with nothing written if one of them was changed meanwhile.
-    Raises the errors of `Tiering.enable`; then some policies may be written.
+    Raises FencedError, with nothing written, if another process has changed one of them meanwhile.
+    Raises the errors of `PolicyWriter` and `Tiering.enable`; some policies may then be written.
     """
     writer = PolicyWriter(session.metadata, uuid4)
     _require_unchanged(change, writer)

@@ -1,7 +1,7 @@
 """Formats all policy levels: those of patterns, the default, and the managers' files. Pure.
 
-Managers register what their files give topics. So the list needs no request to a manager. It names
-each broker for which no settings are known.
+Managers register the settings that their files give topics, so the list needs no request to a
+manager. It names each broker whose manager's settings are not known.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ LEVELS_DOCUMENT = JsonShape(
         "managers": JsonField(
             JsonShape(
                 name="ManagerFile",
-                meaning="What the configuration file of a broker's manager gives topics, where no "
-                "level gives a setting.",
+                meaning="The settings that the configuration file of a broker's manager gives "
+                "topics. They apply if no level gives the setting.",
                 fields={
                     "broker_id": JsonField(JsonKind.COUNT, "The broker's id."),
                     "settings": SETTINGS,
@@ -54,7 +54,7 @@ LEVELS_DOCUMENT = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerFile:
-    """Represents what the configuration file of one broker's manager gives topics.
+    """Represents the settings that the configuration file of one broker's manager gives topics.
 
     `unknown_reason` is why `settings` are not known; empty if they are.
     """
@@ -67,7 +67,7 @@ class ManagerFile:
 def manager_files(
     broker_ids: Collection[int], managers: Iterable[ProcessRegistered]
 ) -> tuple[ManagerFile, ...]:
-    """Return what the live managers registered, and for other brokers why it is not known."""
+    """Return what each broker's live manager registered, or the reason if that is not known."""
     live = {each.broker_id: each for each in managers}
     return tuple(_file(each, live.get(each)) for each in sorted({*broker_ids, *live}))
 
@@ -103,11 +103,11 @@ def levels_json(
 
 
 def levels_lines(levels: Sequence[PolicyLevel], files: Sequence[ManagerFile]) -> Iterator[str]:
-    """Yield the lines for people, with each value that differs from the most frequent one."""
+    """Yield the lines for people: most frequent values, and the brokers whose value differs."""
     for level in levels:
         yield from level_lines(level)
     if not levels:
-        yield "no policies of patterns, and no default"
+        yield "no pattern has a policy, and there is no default"
     yield "managers (configuration files)"
     texts = {each.broker_id: _texts(each) for each in files if not each.unknown_reason}
     for name, most in usual_values(texts.values()).items():

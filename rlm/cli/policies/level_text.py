@@ -23,7 +23,7 @@ SETTINGS = JsonField(
 _PATTERN = JsonField(JsonKind.TEXT, "The pattern of topic names; empty for the default.")
 POLICY_LEVEL = JsonShape(
     name="PolicyLevel",
-    meaning="The settings of topics whose names match a pattern, or the default ones.",
+    meaning="The settings of topics whose names match a pattern, or of the default.",
     fields={"pattern": _PATTERN, "settings": SETTINGS},
 )
 _TOPIC = JsonShape(
@@ -38,20 +38,20 @@ _TOPIC = JsonShape(
         "action": JsonField(
             JsonKind.TEXT,
             "`tier`: the topic is tiered. `change`: settings change. `keep`: nothing changes. "
-            "`skip`: the topic does not follow, see `obstacle`.",
+            "`skip`: the topic does not follow the levels; `obstacle` says why.",
         ),
         "obstacle": JsonField(
             JsonKind.TEXT, "Why the topic does not follow the levels; empty if it does."
         ),
         "changed": JsonField(
             JsonKind.MAP,
-            "The settings that change, by the names of [TopicPolicy](#topicpolicy): each an object "
-            "with `before`, which is null for a topic that is not tiered, and `after`.",
+            "The settings that change, by the names of [TopicPolicy](#topicpolicy). Each is an "
+            "object with `before` (null if the topic is not tiered) and `after`.",
         ),
         "inherited": JsonField(
             JsonKind.TEXT,
-            "The settings, by these names, that the topic inherits afterwards; empty for a topic "
-            "that is not tiered.",
+            "Names of the settings that the topic inherits afterwards; empty for a topic that is "
+            "not tiered.",
             is_list=True,
         ),
     },
@@ -68,7 +68,7 @@ CHANGES_DOCUMENT = JsonShape(
     name="PolicyChanges",
     meaning="A change of policy levels, and what managers then do with topics.",
     fields={
-        "dry_run": JsonField(JsonKind.FLAG, "Whether nothing was changed."),
+        "dry_run": JsonField(JsonKind.FLAG, "Whether the command ran with `--dry-run`."),
         "levels": JsonField(
             JsonShape(
                 name="PolicyLevelChange",
@@ -87,7 +87,7 @@ CHANGES_DOCUMENT = JsonShape(
             is_list=True,
         ),
         "topics": JsonField(
-            _TOPIC, "The topics that change, and those that do not follow.", is_list=True
+            _TOPIC, "The topics that change, or that do not follow the levels.", is_list=True
         ),
         "notes": JsonField(JsonKind.TEXT, "Notes for people.", is_list=True),
     },
@@ -96,7 +96,7 @@ CHANGES_DOCUMENT = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelChange:
-    """Represents a level before and after a change; None where it does not exist."""
+    """Represents a level before and after a change; None if it does not exist then."""
 
     pattern: str
     before: PolicyLevel | None
@@ -119,7 +119,7 @@ def level_lines(level: PolicyLevel) -> Iterator[str]:
     for setting, value in level.values.items():
         yield f"  {setting.field} = {value_text(setting, value)}"
     if not level.values:
-        yield "  no setting of its own"
+        yield "  no settings"
 
 
 def effect_json(effect: TopicEffect) -> Mapping[str, object]:
@@ -155,7 +155,7 @@ def changes_json(
     *,
     dry_run: bool,
 ) -> Mapping[str, object]:
-    """Return the document of a change."""
+    """Return a change as a PolicyChanges document."""
     return {
         "dry_run": dry_run,
         "levels": [
@@ -259,7 +259,7 @@ def settings_json(settings: Mapping[PolicySetting, SettingValue]) -> Mapping[str
 
 
 def _plain(setting: PolicySetting, value: object) -> object:
-    """Return a value as `--json` and files have it."""
+    """Return a value as `--json` prints it."""
     if value is None:
         return "inherit" if setting in _INHERITED_WITHOUT_VALUE else None
     if isinstance(value, OutagePolicy):

@@ -1,4 +1,4 @@
-"""Reads the policies of a YAML file: what `rlm apply` sets.
+"""Reads the YAML file of `rlm apply`: the policies of the default, patterns and topics.
 
     default:
       local_retention_ms: 1h
@@ -10,8 +10,9 @@
       payments:
         local_retention_ms: 6h
 
-Values are those of the options of `rlm policy set`. An unknown key, a repeated key or a wrong value
-raises an error with line and column. docs/policies.schema.json is made from `SETTING_FORMS`.
+Values have the forms of the options of `rlm policy set`, except that none of them means "inherit":
+topics inherit a setting that the file omits. An unknown key, a repeated key or an invalid value
+raises an error with line and column. docs/policies.schema.json is generated from `SETTING_FORMS`.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ _NULL_TAG = "tag:yaml.org,2002:null"
 class SettingForm:
     """Represents the form of a setting in a file: its parser and its allowed values.
 
-    `choices` are the allowed texts. Without choices, the value is an integer or a number with a
-    unit; with `is_text`, any text.
+    `choices` are the allowed texts. If there are none, the value is an integer or a number with a
+    unit; if `is_text`, any text that `parse` accepts.
     """
 
     parse: Callable[[str], SettingValue]
@@ -83,9 +84,9 @@ class TopicEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """Represents what a file gives: levels, and topics with settings of their own.
+    """Represents the content of a file: levels, and topics with their own settings.
 
-    `names_levels`: the file has the key `default` or `patterns` with a value, which may be `{}`.
+    `names_levels`: the file gives the key `default` or `patterns` a value, which may be `{}`.
     """
 
     levels: tuple[PolicyLevel, ...]
@@ -133,18 +134,18 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.COPY_LAG_BYTES: _amount(
             sizes(special=[-1]),
-            "Size of newer segments at which a segment is copied; in bytes if it has no unit. 0 "
-            "copies at once; -1 uses the limit of local retention.",
+            "Total size of newer segments at which a segment is copied; in bytes if it has no "
+            "unit. 0 copies at once; -1 uses the limit of local retention.",
         ),
         PolicySetting.COPY_LAG_SINCE: _choice(
             {each.name.lower(): each for each in CopyLagSince},
-            "Start of copy_lag_ms: the segment's newest record (the default), or the time at which "
-            "the broker rolled the segment (PIP-17).",
+            "Start of copy_lag_ms. newest_record (default): the timestamp of the segment's newest "
+            "record. roll: the time at which the broker rolled the segment (PIP-17).",
         ),
         PolicySetting.OUTAGE_POLICY: _choice(
             {each.name.lower().partition("_")[0]: each for each in OutagePolicy},
-            "What managers do when the store is unreachable and the broker's disk fills. hold "
-            "keeps unstored data. **Data loss:** shed gives up the oldest unstored data.",
+            "**Data loss:** shed gives up the oldest unstored data if the store is unreachable and "
+            "the broker's disk fills. hold (default) keeps unstored data.",
         ),
         PolicySetting.LOCAL_DELETION_LAG_MS: _amount(
             durations(),
@@ -153,32 +154,35 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.OFFLOAD_MODE: _choice(
             {each.name.lower(): each for each in OffloadMode},
-            "What managers offload: rolled log segments, or the log as it grows (PIP-76).",
+            "What managers offload. segment: rolled log segments. stream: the log as it grows "
+            "(PIP-76).",
         ),
         PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES: _amount(
             sizes(
                 least_bytes=OFFLOAD_SEGMENT_LEAST_BYTES, most_bytes=OFFLOAD_SEGMENT_GREATEST_BYTES
             ),
-            "With stream: size at which an offload segment ends; in bytes if it has no unit.",
+            "With offload_mode stream: size at which an offload segment ends; in bytes if it has "
+            "no unit.",
         ),
         PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: _amount(
             durations(),
-            "With stream: time after which an offload segment ends; in ms if it has no unit.",
+            "With offload_mode stream: time after which an offload segment ends; in ms if it has "
+            "no unit.",
         ),
         PolicySetting.LAYOUT: SettingForm(
             parse=layout_name,
             is_text=True,
             meaning="Layout of new segments: "
             f"{', '.join(each.value for each in Layout)}, or a class of the managers' "
-            f"rsm.config.layout as {CLASS_FORM}. Streamed segments are in chunked if that is the "
-            "layout, and in block_v2 otherwise.",
+            f"rsm.config.layout as {CLASS_FORM}. Streamed segments use the layout if it divides "
+            "the log into chunks, such as chunked, and block_v2 otherwise.",
         ),
     }
 )
 
 
 def read_policies(path: Path) -> Policies:
-    """Read all policies of a file. Raises InvalidConfigError, for wrong text with its position."""
+    """Read all policies of a file. Raises InvalidConfigError, with the position if it is known."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_MAX_BYTES + 1)
@@ -229,9 +233,7 @@ class _PoliciesFile:
 
     def _topic(self, key: yaml.ScalarNode, settings: yaml.Node) -> TopicEntry:
         if not _TOPIC.fullmatch(key.value):
-            raise self._error(
-                key, "the key is not the name of a topic: patterns are below `patterns`"
-            )
+            raise self._error(key, "the key is not a topic name: patterns belong below `patterns`")
         return TopicEntry(
             topic=key.value,
             flags=_only(self._level(key.value, settings)),
@@ -253,7 +255,7 @@ class _PoliciesFile:
             raise self._invalid(str(error).partition("\n")[0] or "nested too deeply") from error
 
     def _text(self, data: bytes) -> str:
-        """Decode and check the file's characters: the parser reports no line for a wrong one."""
+        """Decode and check the file's characters: the parser reports no line for an invalid one."""
         encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
         try:
             text = data.decode(encoding)
@@ -290,13 +292,13 @@ class _PoliciesFile:
 
     def _value(self, setting: PolicySetting, key: yaml.ScalarNode, node: yaml.Node) -> SettingValue:
         if not isinstance(node, yaml.ScalarNode) or _is_null(node):
-            raise self._error(node, "the key has no value", key=key.value)
+            raise self._error(node, "the value is missing, a list or a mapping", key=key.value)
         try:
             return SETTING_FORMS[setting].parse(node.value)
         except typer.BadParameter as error:
             hint = _hint(node.value, SETTING_FORMS[setting].choices)
             raise self._error(
-                node, "the value is wrong", key=key.value, reason=error.message, **hint
+                node, "the value is invalid", key=key.value, reason=error.message, **hint
             ) from error
 
     def _entries(
@@ -304,7 +306,7 @@ class _PoliciesFile:
     ) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
         """Yield the entries of a mapping, which may be empty.
 
-        Raises InvalidConfigError for a repeated key, and for one that is not `known`.
+        Raises InvalidConfigError if a key is repeated or not `known`; None allows all keys.
         """
         if node is None or _is_null(node):
             return
@@ -341,10 +343,10 @@ def _is_null(node: yaml.Node) -> bool:
 
 
 def _only(settings: PolicyLevel) -> PolicyFlags:
-    """Return flags that give a topic these settings of its own, and no others.
+    """Return flags that set these settings for a topic, and no others.
 
-    The topic inherits all others, but keeps a total retention of its own. A level may have a lower
-    retention, which would delete data although the file does not name the topic's retention.
+    The topic inherits all other settings, but keeps its own total retention. Otherwise a level with
+    a lower retention would delete data although the file does not set the topic's retention.
     """
     given: dict[str, Any] = {each.field: value for each, value in settings.values.items()}
     if settings.offload_mode is not None:
@@ -354,6 +356,6 @@ def _only(settings: PolicyLevel) -> PolicyFlags:
 
 
 def _hint(given: str, known: Collection[str]) -> Mapping[str, str]:
-    """Return the most similar known text, for an error; nothing if none is close."""
+    """Return the most similar known text as an error's field; empty if none is close."""
     close = get_close_matches(given, known, n=1, cutoff=_SUGGESTION_CUTOFF)
     return {"did_you_mean": close[0]} if close else {}

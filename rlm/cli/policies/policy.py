@@ -1,4 +1,4 @@
-"""`rlm policy`: settings of all topics whose names match a pattern, and default settings."""
+"""`rlm policy`: sets, lists, shows and deletes the policies of patterns, and the default."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _Pattern = Annotated[
     str | None,
     typer.Argument(
         metavar="PATTERN",
-        help="Names of topics; * matches any characters, ? one. Quote it for the shell.",
+        help="Pattern of topic names; * matches any characters, ? one. Quote it for the shell.",
     ),
 ]
 _Default = Annotated[
-    bool, typer.Option("--default", help="The default of all topics, instead of a pattern.")
+    bool, typer.Option("--default", help="Use the default of all topics, instead of a pattern.")
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; change nothing.")]
 
@@ -87,12 +87,12 @@ def _set(
 ) -> None:
     """Set the policy of a pattern of topics, or the default.
 
-    Managers tier each topic that a pattern matches, also topics that are created later. The default
-    tiers none. A topic's own setting takes precedence over patterns, a more specific pattern over
-    others, and patterns over the default. Options that you do not give keep their values. Shows
-    what managers then do with topics.
-
     **Data loss:** if the total retention of topics becomes shorter, managers delete older data.
+
+    Managers tier each topic that a pattern matches, also topics that are created later. The default
+    tiers no topic. A topic's own setting takes precedence over patterns, a more specific pattern
+    over less specific ones, and patterns over the default. Settings whose options you omit keep
+    their values. Shows what managers then do with topics.
     """
     name = _named(pattern, is_default=is_default)
     with open_session(
@@ -112,8 +112,8 @@ def _set(
 def _list(*, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
     """List the policies of patterns, the default, and managers.
 
-    Managers register what their configuration files give topics without a setting of their own. If
-    the files differ, shows each value that differs from the most frequent one, with its broker.
+    Managers register the settings that their configuration files give topics. If the files differ,
+    shows the most frequent value, and the brokers whose managers have another value.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         levels = policy_levels(session.metadata)
@@ -137,8 +137,8 @@ def _describe(
 ) -> None:
     """Show the policy of a pattern, and the topics that match.
 
-    Shows why a topic does not follow the policy, for example because the topic is compacted. The
-    command `rlm topic describe` shows the effective values of a topic.
+    If a topic does not follow the policy, shows the reason, such as that the topic is compacted.
+    The command `rlm topic describe` shows the effective values of a topic.
     """
     name = _named(pattern, is_default=is_default)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -170,10 +170,10 @@ def _delete(
 ) -> None:
     """Delete the policy of a pattern, or the default.
 
-    Topics stay tiered. Settings that they inherited then come from the next level, or from before
-    the topic was tiered.
-
     **Data loss:** if the retention becomes shorter, managers delete older data.
+
+    Topics stay tiered, and inherit the policy's settings from the next level instead. If no level
+    gives a total retention, the topic gets back the one from before it was tiered.
     """
     name = _named(pattern, is_default=is_default)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -190,9 +190,9 @@ def _delete(
 
 
 def _named(pattern: str | None, *, is_default: bool) -> str:
-    """Return the pattern that the user gave, or the one of the default.
+    """Return the user's pattern; that of the default if `is_default`.
 
-    Raises InvalidConfigError for an invalid pattern, for both, or for neither.
+    Raises InvalidConfigError if the pattern is invalid, or if the user gave both or neither.
     """
     if is_default and pattern is not None:
         raise InvalidConfigError(
@@ -212,6 +212,6 @@ def _existing(name: str, levels: tuple[PolicyLevel, ...]) -> PolicyLevel:
         raise NotFoundError(
             "the cluster has no such policy",
             level=level_name(name),
-            advice="`rlm policy list` shows all",
+            advice="`rlm policy list` shows the policies",
         )
     return found

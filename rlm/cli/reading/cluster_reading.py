@@ -40,7 +40,7 @@ from rsm.segment.ids import TopicIdPartition
 class ClusterStatus:
     """Represents the partitions of a cluster at one time, and what needs attention.
 
-    `silent_managers` has a reason by broker id, `silent_leaders` an error by partition.
+    `silent_managers` maps broker ids to reasons, `silent_leaders` maps partitions to errors.
     """
 
     rows: tuple[PartitionStatus, ...]
@@ -50,7 +50,7 @@ class ClusterStatus:
 
 
 def shown_topics(session: CommandSession, named: PartitionName | None) -> Sequence[str]:
-    """Return the topics that the status may show."""
+    """Return the named topic; if none is named, all topics that have a policy."""
     if named is not None:
         return (named.topic,)
     return sorted({policy.topic for policy in topic_policies(session.metadata)})
@@ -59,7 +59,7 @@ def shown_topics(session: CommandSession, named: PartitionName | None) -> Sequen
 def read_cluster(
     session: CommandSession, view: ClusterView, named: PartitionName | None
 ) -> ClusterStatus:
-    """Ask leaders and managers once; one that does not answer is a problem, not an error."""
+    """Ask leaders and managers once; report those that do not answer among the problems."""
     stored = {
         tip: _stored(session, tip)
         for topic in view.topics.values()
@@ -105,9 +105,9 @@ def read_cluster(
 def deleted_topics(
     session: CommandSession, named: PartitionName | None
 ) -> tuple[DeletedTopic, ...]:
-    """Return the deleted topics with stored data; none while a broker does not answer.
+    """Return the deleted topics with stored data; none if a broker does not answer.
 
-    The managers delete nothing in that time either.
+    Managers do not delete the data of deleted topics in that case, either.
     """
     shown = set(shown_topics(session, named))
     policies = {
@@ -145,7 +145,7 @@ def _transaction_limits(
 ) -> Mapping[int, int]:
     """Return `transaction.max.timeout.ms` of the brokers where a transaction may delay copies.
 
-    Omits brokers that do not answer, or do not let the Kafka user read it.
+    Omits brokers that do not answer, and those that do not permit the read.
     """
     found: dict[int, int] = {}
     waiting = [row for row in rows if _may_wait_for_transaction(row)]

@@ -48,8 +48,8 @@ EXPLAIN_DOCUMENT = JsonShape(
         "anomalies": JsonField(ANOMALY, "Damaged stored objects.", is_list=True),
         "objects_in_store": JsonField(
             JsonKind.MAP,
-            "`as recorded`, `missing` or what differs, by the object's key; null if no store is "
-            "configured, or if it does not respond.",
+            "The state of each object by its key: `as recorded`, `missing`, or `corrupt:` with the "
+            "reason; null if no store is configured, or if it does not respond.",
             is_nullable=True,
         ),
     },
@@ -60,9 +60,9 @@ _LOCATIONS = {
     "remote": "stored, no longer on the broker",
     "both": "stored, and still on the broker",
     "below_log_start": "below the log start: expired, or deleted by a client",
-    "above_high_watermark": "above the high watermark: not committed",
+    "above_high_watermark": "at or above the high watermark: not committed",
     "gap": "in a recorded gap: neither stored nor on the broker",
-    "nowhere": "nowhere: not stored and not on the broker",
+    "nowhere": "nowhere: neither stored nor on the broker, and in no recorded gap",
 }
 
 _Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
@@ -87,8 +87,8 @@ def _explain(
 ) -> None:
     """Show where a record is, and what keeps its local copy.
 
-    Shows its segments and objects, too. Only the leader's manager knows what keeps the local copy:
-    without its response, the command shows the rest.
+    Also shows the record's segments and objects. Only the leader's manager knows what keeps the
+    local copy. If that manager does not respond, the command shows the rest.
     """
     name = PartitionName.parse(partition)
     if name.partition is None:
@@ -120,7 +120,7 @@ def explanation_json(
 
 
 def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) -> OffsetExplanation:
-    """Return the explanation of the leader's manager, or one from the metadata and the leader."""
+    """Return the manager's explanation; if it gives none, one from metadata and leader offsets."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
@@ -129,14 +129,14 @@ def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) ->
         explained = explained_by_leader(client, managers, leaders.get(tip.partition), tip, offset)
     if not isinstance(explained, str):
         return explained
-    typer.echo(f"rlm: what keeps the local copy is not known: {explained}", err=True)
+    typer.echo(f"rlm: cannot find out what keeps the local copy: {explained}", err=True)
     answers = fetch_cluster_offsets(session.bootstrap, view, (tip,))
     if tip not in answers.succeeded:
         raise RetriableError(
             "cannot fetch the offsets from the leader",
             topic_partition=tip,
             reason=answers.failed.get(tip),
-            advice="Run the command again when it answers",
+            advice="Run the command again when the leader answers",
         )
     state = session.metadata.partition_state(tip)
     segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
@@ -156,9 +156,9 @@ def explained_by_leader(
     tip: TopicIdPartition,
     offset: int,
 ) -> OffsetExplanation | str:
-    """Return the response of the leader's manager, or why there is none.
+    """Return the response of the leader's manager; the reason as text if there is none.
 
-    `managers` are the live ones.
+    `managers` are the live managers.
     """
     live = {manager.broker_id: manager for manager in managers}
     errors = {}
@@ -195,7 +195,7 @@ def explanation_lines(
     for each in stored.anomalies:
         lines.append(
             f"  anomaly {each.kind.label} since {iso_time(each.first_ms)},"
-            f" last {iso_time(each.last_ms)}, {each.attempts} attempts"
+            f" last {iso_time(each.last_ms)}, attempts: {each.attempts}"
         )
         lines.append(f"    {each.object_key}")
     if found.gap is not None:
@@ -208,6 +208,6 @@ def explanation_lines(
 
 def _local_copy_text(copy: LocalCopy | None) -> str:
     if copy is None:
-        return "not known without the leader's manager"
+        return "not known: the leader's manager gave no explanation"
     values = " ".join(f"{name}={value}" for name, value in copy.values.items())
     return " ".join(each for each in (copy.state, copy.reason, values) if each)

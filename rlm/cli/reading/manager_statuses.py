@@ -33,10 +33,10 @@ def ask_managers(
     clock: Clock,
     required: Iterable[int],
 ) -> ManagerReports:
-    """Return, for each partition, the reports of the managers of the brokers that host it.
+    """Return each partition's reports, from the live managers that report the partition.
 
-    `required` are the brokers whose managers must respond. Other managers are asked too, but their
-    responses are optional.
+    `required` are the brokers whose managers must respond. Asks the other managers, too, but
+    ignores their errors.
     """
     if not partitions:
         return ManagerReports(reports={}, silent={})

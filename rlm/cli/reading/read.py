@@ -1,7 +1,7 @@
-"""`rlm read`: prints the records of a partition from both tiers, or those of the store alone.
+"""`rlm read`: prints the records of a partition from both tiers, or from the store alone.
 
-Prints each record once and in order. Without `--from-store`, it records an anomaly when a stored
-object is missing or corrupt.
+Prints each record once and in order. Without `--from-store`, the command also records an anomaly if
+a stored object is missing or corrupt.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _Partition = Annotated[
     str,
     typer.Argument(
         metavar="TOPIC:PARTITION",
-        help="The partition. With --from-store also a topic: its partitions one after the other.",
+        help="The partition. With --from-store, TOPIC alone reads all its partitions, in order.",
     ),
 ]
 _From = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="OFFSET|TIME", help="The first record; the log's start if not given."
+        "--from", metavar="OFFSET|TIME", help="Begin at this record; default: the log's start."
     ),
 ]
 _To = Annotated[
@@ -67,7 +67,7 @@ _To = Annotated[
     typer.Option(
         "--to",
         metavar="OFFSET|TIME",
-        help="End before this record; the log's current end if not given.",
+        help="End before this record; default: the log's current end.",
     ),
 ]
 
@@ -76,8 +76,8 @@ _FromStore = Annotated[
     bool,
     typer.Option(
         "--from-store",
-        help="Read the store alone, without brokers and the metadata topic. Needs only the file's "
-        "settings of the store.",
+        help="Read the store alone, without brokers or the metadata topic. The configuration needs "
+        "only the settings of the store.",
     ),
 ]
 _TopicId = Annotated[
@@ -110,7 +110,8 @@ def _read(
     isolation: Annotated[
         Isolation,
         typer.Option(
-            "--isolation-level", help="read_committed omits records of aborted transactions."
+            "--isolation-level",
+            help="read_committed omits records of aborted and open transactions.",
         ),
     ] = Isolation.READ_UNCOMMITTED,
     from_store: _FromStore = False,
@@ -118,13 +119,14 @@ def _read(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the records of a partition, stored and local ones.
+    """Print the records of a partition from both tiers.
 
     A time is ISO 8601 (UTC unless it names a zone), or @ and milliseconds since 1970. It selects
-    the first record that is not older. Stored records need the store's settings.
+    the first record with this or a later timestamp. To print stored records, the command needs the
+    store's settings.
 
     --from-store prints the records of the store's complete segments. It fails at an offset that no
-    segment has. To continue after this offset, use --from.
+    complete segment contains. To continue after that offset, use --from.
     """
     wanted = Selection(
         name=PartitionName.parse(partition),
@@ -202,7 +204,7 @@ def _reporting_damage(session: CommandSession) -> Iterator[None]:
 def report_damage(
     metadata: RemoteLogMetadataManager, clock: Clock, error: NotFoundError | CorruptError
 ) -> None:
-    """Record the object that a read's error is about; do nothing if it names no known segment.
+    """Record the damaged object of a read's error; do nothing if it names no known segment.
 
     Raises RetriableError if the metadata topic cannot be written.
     """
@@ -218,7 +220,7 @@ def report_damage(
 
 
 def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None:
-    """Return the readers of the store, which the stack closes; None if no store is configured."""
+    """Return the store's readers; None if no store is configured. The stack closes them."""
     settings = session.config.storage
     if settings is None:
         return None
@@ -240,11 +242,11 @@ def _range(log: TieredLog, local: PartitionReader, wanted: Selection) -> OffsetR
     end = _offset_of(log, wanted.end, default=log_end, log_end=log_end)
     if not log_start <= begin <= log_end:
         raise NotFoundError(
-            "the log does not have the offset",
+            "the log does not contain the offset",
             offset=begin,
             log_start_offset=log_start,
             end_offset=log_end,
-            advice="Give --from an offset between these two",
+            advice="Give an offset from log_start_offset to end_offset as --from",
         )
     return OffsetRange(start_offset=begin, end_offset=max(begin, min(end, log_end)))
 

@@ -14,7 +14,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _LINES_AT_ONCE = 500
-"""Few enough lines to stay in the processor's cache until written; a batch may have thousands."""
+"""So few lines stay in the processor's cache until they are written; batches may have thousands."""
 
 
 def print_records(
@@ -24,9 +24,9 @@ def print_records(
     as_json: bool,
     shows_partition: bool = False,
 ) -> None:
-    """Write a line per record; end quietly when the reader of the output is gone.
+    """Write a line per record; end the command quietly if the reader of the output is gone.
 
-    With `shows_partition`, lines for people begin with the partition, which JSON always has.
+    With `shows_partition`, lines for people begin with the partition; JSON always contains it.
     """
     prefix = f"{partition.partition}  " if shows_partition else ""
     with _seldom_collecting():
@@ -44,7 +44,7 @@ def print_records(
 
 @contextmanager
 def _seldom_collecting() -> Iterator[None]:
-    """Run the collector of reference cycles seldom, because thousands of records form no cycles."""
+    """Run the collector of reference cycles seldom, because records form no cycles."""
     youngest, *others = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *others)
     try:

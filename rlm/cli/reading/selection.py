@@ -1,4 +1,4 @@
-"""The records that the command line of `rlm read` selects."""
+"""Represents the records that the command line of `rlm read` selects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.segment.errors import InvalidConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """One partition or all partitions of a topic, and bounds; None is the bound of the log."""
+    """Represents one or all partitions of a topic, and bounds; None is the bound of the log."""
 
     name: PartitionName
     begin: Bound | None
@@ -22,7 +22,7 @@ class Selection:
         """Raise InvalidConfigError if the end is before the beginning in every log."""
         if self.begin is not None and self.end is not None and self.end.is_before(self.begin):
             raise InvalidConfigError(
-                "no records are selected: --to is not after --from",
+                "no records are selected: --to is before --from",
                 begin=self.begin,
                 end=self.end,
                 advice="Give a later --to, or an earlier --from",

@@ -51,7 +51,8 @@ STATUS_DOCUMENT = JsonShape(
     },
 )
 
-_CLEAR = "\x1b[H\x1b[2J\x1b[3J"  # moves the cursor to the corner, clears screen and history
+# Moves the cursor to the corner, and clears the screen and its history.
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 _EXAMPLES = """Examples:
 
 \b
@@ -71,7 +72,7 @@ _Wide = Annotated[
 ]
 _Watch = Annotated[
     bool,
-    typer.Option("--watch", help="Repeat until Ctrl-C. A terminal is cleared for each round."),
+    typer.Option("--watch", help="Repeat until Ctrl-C. Clears a terminal before each round."),
 ]
 _DEFAULT_INTERVAL_S = 5.0
 _Interval = Annotated[
@@ -79,7 +80,7 @@ _Interval = Annotated[
     typer.Option(
         parser=seconds(least_s=1.0),
         metavar="DURATION",
-        help="The pause of --watch between rounds; in seconds if it has no unit.",
+        help="Pause between the rounds of --watch; in seconds if it has no unit.",
         show_default="5s",
     ),
 ]
@@ -143,7 +144,7 @@ def _status(
         _warn(status)
     if status.silent_managers:
         raise RetriableError(
-            "lag and trims of some partitions are unknown: managers do not answer",
+            "cannot show the lag and trims of all partitions: managers do not answer",
             managers=len(status.silent_managers),
             advice="Correct the problems that `rlm status` shows",
         )
@@ -152,10 +153,10 @@ def _status(
 
 
 def _view(session: CommandSession, named: PartitionName | None) -> ClusterView:
-    """Return the topics to show.
+    """Return the brokers, and the topics to show.
 
-    Raises NotFoundError if the named topic or partition does not exist, except for a deleted topic
-    with stored data.
+    Raises NotFoundError if the named topic or partition does not exist, unless the topic is a
+    deleted one with stored data.
     """
     view = session.bootstrap.view(shown_topics(session, named))
     if named is not None:
@@ -176,7 +177,7 @@ def _repeat(
     interval_ms: int,
     wide: bool,
 ) -> None:
-    """Print rounds until Ctrl-C, one after the other; a round that fails prints its error."""
+    """Print rounds until Ctrl-C; a round that fails prints its error."""
     while True:
         found: ClusterStatus | RetriableError
         try:
@@ -199,7 +200,7 @@ def _repeat(
 def _next_view(
     session: CommandSession, view: ClusterView, named: PartitionName | None
 ) -> ClusterView:
-    """Return the cluster as it is now; the last known one if no broker answers."""
+    """Return the current view; the last known `view` if no broker answers."""
     try:
         return _view(session, named)
     except RetriableError:
@@ -217,7 +218,7 @@ def _print(
         status.rows,
         status.problems,
         options=options,
-        width=output_width() or NARROW,  # a report for people, also in a mail
+        width=output_width() or NARROW,  # people also read this report in mails
         by_topic=named is None and len(status.rows) > MAX_PARTITION_ROWS,
     )
     typer.echo(text)

@@ -1,9 +1,9 @@
 """Renders the status for people: problems first, then totals, then narrow tables. Pure.
 
-Topics that are streamed have a table of their own: how much of each log is not stored yet.
+A separate table shows how much of each streamed log is not stored yet.
 
 No line exceeds the width, except for a command with an argument that is wider. Names that are too
-long lose their middle; commands have them in full.
+long lose their middle; commands contain the full names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rlmm.events.policy import PolicyState
 
 MAX_PROBLEMS = 20
 MAX_PARTITION_ROWS = 20
-"""More partitions of the whole cluster are shown as one row per topic."""
+"""If the whole cluster has more partitions, the table has one row per topic."""
 
 _SUMS = ("stored", "segments", "not stored", "oldest")
 _OF_STREAM = ("open segments", "size", "offsets not stored", "oldest")
@@ -29,7 +29,7 @@ _OF_STREAM = ("open segments", "size", "offsets not stored", "oldest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOptions:
-    """The options that commands need to reach this cluster, as the user types them."""
+    """Represents the options that commands need to reach this cluster, as the user types them."""
 
     rlm: str
     kafka: str
@@ -79,13 +79,15 @@ def _problem_lines(
         yield from command_lines(options.complete(problem.command), width)
     if len(problems) > MAX_PROBLEMS:
         yield ""
-        yield f"{len(problems) - MAX_PROBLEMS} more problems: --json lists all"
+        more = len(problems) - MAX_PROBLEMS
+        yield f"{more} more problem{'' if more == 1 else 's'}: --json lists all problems"
 
 
 def _subject(problem: Problem, width: int) -> str:
     """Return what a problem affects.
 
-    That is a process and how many partitions it leads, or the first partition and how many others.
+    Returns the process and the number of partitions that it leads; if the problem is not that of a
+    process, the first partition and the number of other partitions.
     """
     tips = problem.partitions
     if problem.process:

@@ -1,4 +1,4 @@
-"""`rlm read --from-store`: prints records without brokers and the metadata topic.
+"""`rlm read --from-store`: prints records without brokers or the metadata topic.
 
 Memory: that of the search for segments (rsm.read.store_scan), about 2 KB for each segment of a
 partition, and that of a scan (rsm.read.segment_scan).
@@ -38,9 +38,9 @@ def print_from_store(
 ) -> None:
     """Print the selected records of one partition, or of all partitions of a topic in order.
 
-    Raises InvalidConfigError for an offset without a partition, an invalid id, or several topics of
-    the name. Raises NotFoundError for a topic, a partition or an offset that is not stored, and the
-    errors of StoreOnlyLog.
+    Raises InvalidConfigError if an offset is given but no partition, if the id is invalid, or if
+    several topics have the name. Raises NotFoundError if the topic, the partition or the offset is
+    not stored. Raises the errors of StoreScan and StoreOnlyLog.
     """
     _require_usable_bounds(wanted)
     given_id = None if topic_id is None else id_from_text(topic_id)
@@ -67,7 +67,7 @@ def _require_usable_bounds(wanted: Selection) -> None:
                 "an offset belongs to one partition, but the command reads several",
                 option=option,
                 found=bound.offset,
-                advice="Name one as TOPIC:PARTITION, or give a time",
+                advice="Name one partition as TOPIC:PARTITION, or give a time",
             )
 
 
@@ -100,7 +100,7 @@ def _only_id(topic: str, ids: Sequence[UUID], *, key_prefix: str) -> UUID:
             "the store has several topics of this name, because one was deleted and created again",
             topic=topic,
             topic_ids=",".join(map(id_to_text, ids)),
-            advice="Give the id of one by --topic-id",
+            advice="Give the id of one of them as --topic-id",
         )
     return ids[0]
 
@@ -116,12 +116,12 @@ def _no_topic(topic: str, *, key_prefix: str, **context: object) -> NotFoundErro
 
 
 def _is_empty(found: PartitionScan) -> bool:
-    """Return whether the store has no segment of a partition, for example before its first copy."""
+    """Return whether the scan found no segment to read, for example before the first copy."""
     return not found.segments and not found.unreadable
 
 
 def _warn(found: PartitionScan) -> None:
-    """Log what the command does not read. Unfinished uploads are normal while managers run."""
+    """Log what the command does not read; unfinished uploads are normal while managers run."""
     partition = found.topic_id_partition
     for unreadable in found.unreadable:
         _log.warning(LogLine("cannot read a stored segment", reason=unreadable.error))
@@ -160,12 +160,12 @@ def _print(
     end = _offset_of(log, wanted.end, default=stored.end_offset, end_offset=stored.end_offset)
     if not stored.start_offset <= begin <= stored.end_offset:
         raise NotFoundError(
-            "the stored log does not have the offset",
+            "the stored log does not contain the offset",
             partition=found.topic_id_partition,
             offset=begin,
             first_stored_offset=stored.start_offset,
             end_offset=stored.end_offset,
-            advice="Give --from an offset between these two",
+            advice="Give an offset from first_stored_offset to end_offset as --from",
         )
     print_records(
         found.topic_id_partition,

@@ -1,4 +1,4 @@
-"""Checks the stored objects of the segments that contain an offset, for `rlm explain`."""
+"""Checks the objects of the finished segments that contain an offset, for `rlm explain`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ AS_RECORDED, MISSING = "as recorded", "missing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObjects:
-    """Represents the recorded anomalies of segments, and their objects' states by key.
+    """Represents the recorded anomalies of segments, and the states of their objects by key.
 
-    `states` is None if no store is configured, or if it does not respond.
+    `states` is None if no store is configured, or if the store does not respond.
     """
 
     anomalies: tuple[Anomaly, ...] = ()
@@ -40,7 +40,7 @@ class StoredObjects:
 
 
 def stored_objects(session: CommandSession, tip: TopicIdPartition, offset: int) -> StoredObjects:
-    """Return the anomalies and objects of the segments that contain an offset."""
+    """Return the anomalies and objects of the finished segments that contain an offset."""
     records = session.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=offset
     )

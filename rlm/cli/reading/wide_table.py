@@ -1,4 +1,4 @@
-"""Renders all columns of `rlm status`, one line per partition, however wide. Pure."""
+"""Renders all columns of `rlm status`, one line of any width per partition. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS = (
 
 
 def wide_lines(rows: Sequence[PartitionStatus]) -> Iterator[str]:
-    """Yield the table; "?" is an unknown number, and an unknown text is empty."""
+    """Yield the table; an unknown number is "?", and an unknown or absent text is "-"."""
     return table_lines(_COLUMNS, map(_row, rows), width=None)
 
 
@@ -70,7 +70,7 @@ def _row(row: PartitionStatus) -> TextRow:
 
 
 def blocked_text(blocked: Blocked | None) -> str:
-    """Format what blocks a copy or a trim: the reason and its cause."""
+    """Format what blocks a copy or a trim: the reason, and the cause if it is known."""
     if blocked is None:
         return ""
     return ": ".join(str(text) for text in (blocked.reason, blocked.values.get("cause")) if text)

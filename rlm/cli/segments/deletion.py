@@ -40,9 +40,7 @@ _EXAMPLES = """Examples:
 
 _Streamed = Annotated[
     bool,
-    typer.Option(
-        "--streamed", help="Delete segments that were stored as a stream. The option is required."
-    ),
+    typer.Option("--streamed", help="Required. Delete only segments that were stored as a stream."),
 ]
 _KeepOnlyCopies = Annotated[
     bool,
@@ -85,11 +83,11 @@ def _delete(
 ) -> None:
     """Delete streamed segments that other segments replace.
 
-    The topic must no longer be streamed. First, the leaders' managers copy, as segments, records
-    that only the broker and streamed segments have. Then they delete each streamed segment whose
-    records are all in other segments. A streamed segment that is the only copy of records stays. If
-    there is one, the command changes nothing, unless you give --keep-only-copies. Ctrl-C ends the
-    wait, not the deletions.
+    The topic must no longer be streamed. First, the leaders' managers copy the records that only
+    the broker and streamed segments contain. Then they delete each streamed segment whose records
+    are all in other segments. A streamed segment that is the only copy of records stays. If there
+    is such a segment, the command changes nothing, unless you give --keep-only-copies. Ctrl-C ends
+    the wait, not the deletions.
     """
     if not streamed:
         raise InvalidConfigError(
@@ -126,28 +124,29 @@ def _delete(
 
 
 def require_deleted(rows: Sequence[SegmentDeletion]) -> None:
-    """Raise RetriableError if the managers gave up deleting the objects of a segment."""
+    """Raise RetriableError if the managers gave up the deletion of a segment's objects."""
     left = [row for row in rows if row.state is DeletionState.DEAD_LETTERED]
     if left:
         raise RetriableError(
-            "some objects are not deleted",
+            "cannot delete all objects: the managers gave up after repeated failures",
             segments=len(left),
             first_segment=left[0].segment.metadata.segment_id,
-            advice="`rlm dlq list` shows why, `rlm dlq retry` tries again",
+            advice="Find the causes with `rlm dlq list`, then run `rlm dlq retry`",
         )
 
 
 def _question(wanted: Sequence[SegmentDeletion]) -> str:
     size_bytes = sum(row.segment.metadata.segment_size_bytes for row in wanted)
     topic = wanted[0].partition.topic
-    return f"Delete {len(wanted)} streamed segments of {topic} ({size_text(size_bytes)})?"
+    segments = "1 streamed segment" if len(wanted) == 1 else f"{len(wanted)} streamed segments"
+    return f"Delete {segments} of {topic} ({size_text(size_bytes)})?"
 
 
 def _only_copies(kept: Sequence[SegmentDeletion]) -> InvalidConfigError:
     first = kept[0].segment
     return InvalidConfigError(
-        "nothing was changed, because streamed segments are the only copy of records that are "
-        "neither on the broker nor in another segment",
+        "cannot delete all streamed segments, so nothing was changed: some of them are the only "
+        "copy of records",
         segments=len(kept),
         first_segment=first.metadata.segment_id,
         only_copy=",".join(map(str, first.only_here)),

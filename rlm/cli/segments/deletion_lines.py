@@ -40,11 +40,13 @@ _DELETED_SEGMENT = JsonShape(
         "state": JsonField(JsonKind.TEXT, f"One of {_STATES}."),
         "to_copy": JsonField(
             OFFSET_RANGE,
-            "Offsets that no other segment had when the command began. Managers copy them first.",
+            "Offsets that no other segment contained at the start. Managers copy them first.",
             is_list=True,
         ),
         "only_copy": JsonField(
-            OFFSET_RANGE, "Offsets that are nowhere else. Then the segment stays.", is_list=True
+            OFFSET_RANGE,
+            "Offsets that are nowhere else. If there are any, the segment stays.",
+            is_list=True,
         ),
     },
 )
@@ -56,12 +58,12 @@ DELETION_DOCUMENT = JsonShape(
 
 
 def deletions_json(rows: Iterable[SegmentDeletion]) -> str:
-    """Return the rows for programs."""
+    """Return the rows as a SegmentDeletions document."""
     return json.dumps({"segments": [_as_json(row) for row in rows]}, indent=2)
 
 
 def deletion_lines(rows: Sequence[SegmentDeletion], *, width: int | None) -> Iterator[str]:
-    """Yield a line for each partition and segment, and what keeps or delays it."""
+    """Yield a line for each partition and segment, and below it what keeps or delays it."""
     if not rows:
         yield "no streamed segments"
     yield from table_lines(_COLUMNS, map(_row, rows), width=width)

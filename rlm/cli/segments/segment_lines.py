@@ -1,4 +1,4 @@
-"""Formats stored segments for `rlm segments list` one by one, to limit memory. Pure."""
+"""Formats stored segments for `rlm segments list` as they are read, to limit memory. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ STATE_NAMES = {
     SegmentState.DELETE_SEGMENT_STARTED: "deleting",
     SegmentState.DELETE_SEGMENT_FINISHED: "deleted",
 }
-"""The names that people read and type for Kafka's states."""
+"""The names of Kafka's states that people read and type."""
 
 _LEADER_EPOCH = JsonShape(
     name="LeaderEpoch",
-    meaning="Where a leader's epoch begins in a segment.",
+    meaning="Where a leader epoch begins in a segment.",
     fields={
         "epoch": JsonField(JsonKind.COUNT, "The epoch."),
         "start_offset": JsonField(JsonKind.OFFSET, "Its first offset in the segment."),
@@ -89,7 +89,7 @@ _WIDE_COLUMNS = (
 
 
 class SegmentTotals:
-    """The number and size of the segments that were listed. For one thread."""
+    """Represents the number and size of the listed segments. Not thread-safe."""
 
     def __init__(self) -> None:
         self._size_bytes = 0
@@ -129,9 +129,9 @@ def _offsets_text(metadata: RemoteLogSegmentMetadata) -> str:
 def segment_lines(
     records: Iterable[tuple[TopicIdPartition, SegmentRecord]], *, wide: bool, width: int | None
 ) -> Iterator[str]:
-    """Yield a table with a line for each partition and for each of its segments, and the totals.
+    """Yield a table with a line for each partition and each of its segments, and the totals.
 
-    The wide table has one line per segment, whatever its width.
+    The wide table has one line of any width for each segment.
     """
     totals = SegmentTotals()
 

@@ -45,7 +45,7 @@ class _State(Enum):
 
 _StateOption = Annotated[
     _State | None,
-    typer.Option("--state", help="Only segments in this state; by default all but deleted ones."),
+    typer.Option("--state", help="List only this state; default: all states except deleted."),
 ]
 _From = Annotated[
     int,
@@ -53,7 +53,7 @@ _From = Annotated[
         "--from",
         min=0,
         metavar="OFFSET",
-        help="Only segments that end after this offset.",
+        help="List only segments that contain this offset or later ones.",
         callback=require_offset,
     ),
 ]
@@ -63,14 +63,14 @@ _To = Annotated[
         "--to",
         min=0,
         metavar="OFFSET",
-        help="Only segments that begin before this offset.",
+        help="List only segments that begin before this offset.",
         callback=require_offset,
     ),
 ]
 _Wide = Annotated[
     bool,
     typer.Option(
-        "--wide", help="Also print times, leader epochs, layouts and the keys of the objects."
+        "--wide", help="Also print timestamps, leader epochs, layouts and the objects' keys."
     ),
 ]
 
@@ -101,8 +101,8 @@ def _list(
 ) -> None:
     """List a topic's segments from the metadata topic.
 
-    Each row has the segment's id, its offsets as [first, end), its state, the size of its log, and
-    the date of its newest record. The metadata has no time of the oldest record.
+    Each row shows the segment's id, its offsets as [first, end), its state, the size of its log,
+    and the date of its newest record. The metadata does not contain the oldest record's timestamp.
     """
     name = PartitionName.parse(partition)
     if wide and as_json:
@@ -137,7 +137,7 @@ def selected(
     from_offset: int = 0,
     to_offset: int | None = None,
 ) -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
-    """Yield segments in one of `states`, or all but deleted ones, with offsets in the range."""
+    """Yield the segments with offsets in the range, in `states`; empty: all but deleted ones."""
     for tip in partitions:
         for record in metadata.list_remote_log_segments(
             tip, states=states or None, from_offset=from_offset

@@ -1,6 +1,6 @@
-"""Reads entries for `rlm blocks write` as lines of JSON, and writes a stream of them.
+"""Reads entries for `rlm blocks write` as lines of JSON, and writes them as a stream.
 
-Memory: one line, which can contain the greatest entry of the formats in base64, and its ids.
+Memory: one line. It can contain the largest entry of the formats in base64, and its ids.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN_CHARACTERS = 80
 def ledger_entries(
     lines: TextIO, *, line_max_characters: int = LINE_MAX_CHARACTERS
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the id and the data of a ledger's entries. Raises InvalidConfigError with the line."""
+    """Yield id and data of each entry of a ledger. Raises InvalidConfigError with the line."""
     expected = '{"entry_id": number, "data": "base64"}'
     for entry in _entries(lines, (_ENTRY_ID,), expected, line_max_characters):
         yield entry[_ENTRY_ID], entry[_DATA]
@@ -37,7 +37,7 @@ def ledger_entries(
 def streamed_entries(
     lines: TextIO, *, line_max_characters: int = LINE_MAX_CHARACTERS
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield ledger id, entry id and data of entries. Raises InvalidConfigError with the line."""
+    """Yield ledger id, entry id and data of each entry. Raises InvalidConfigError with the line."""
     expected = '{"ledger_id": number, "entry_id": number, "data": "base64"}'
     for entry in _entries(lines, (_LEDGER_ID, _ENTRY_ID), expected, line_max_characters):
         yield entry[_LEDGER_ID], entry[_ENTRY_ID], entry[_DATA]
@@ -49,7 +49,7 @@ def write_stream(
     entries: Iterable[tuple[int, int, bytes]],
     infos: Mapping[int, LedgerInfo],
 ) -> None:
-    """Write entries as one object; after an error, try to delete it, then raise the error."""
+    """Write entries as one object; on an error, try to delete the object, then raise the error."""
     handle = offloader.streaming_offload(uuid)
     try:
         for ledger_id, entry_id, data in entries:
@@ -61,8 +61,8 @@ def write_stream(
         was_sealed = handle.is_sealed
         handle.abort(error)
         if was_sealed:
-            # The object is complete, but lacks the other entries. `result` raises if the objects of
-            # another offload have this id; those stay.
+            # The object is complete, but lacks the other entries. `result` raises if another
+            # offload has objects of this id; those stay.
             with suppress(TieredStorageError):
                 handle.result()
                 offloader.delete_offloaded(uuid)
@@ -71,10 +71,10 @@ def write_stream(
 
 
 def _require_open(handle: OffloadHandle, ledger_id: int, entry_id: int) -> None:
-    """Raise InvalidConfigError if the handle accepts no more entries: its index is full."""
+    """Raise InvalidConfigError if the handle accepts no more entries because its index is full."""
     if handle.is_sealed:
         raise InvalidConfigError(
-            "the entries do not fit into one object, because its index is too long",
+            "cannot write the entries as one object: its index would be too long",
             ledger_id=ledger_id,
             entry_id=entry_id,
             advice="Choose larger blocks, or write fewer entries",
@@ -82,7 +82,7 @@ def _require_open(handle: OffloadHandle, ledger_id: int, entry_id: int) -> None:
 
 
 def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, without empty lines."""
+    """Yield the lines with their numbers; omit empty lines."""
     number = 0
     while True:
         number += 1
@@ -90,7 +90,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
             line = lines.readline(most + 1)
         except UnicodeError as error:
             raise InvalidConfigError(
-                "the input is not text",
+                "the input is not valid text",
                 line=number,
                 expected="UTF-8",
                 reason=str(error),
@@ -100,7 +100,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
             return
         if len(line) > most:
             raise InvalidConfigError(
-                "a line is longer than any entry",
+                "the line is too long for an entry",
                 line=number,
                 expected=f"at most {most} characters",
                 found=repr(line[:_SHOWN_CHARACTERS]),
@@ -113,7 +113,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
 def _entries(
     lines: TextIO, id_fields: Sequence[str], expected: str, most: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each line's entry, with its decoded data."""
+    """Yield the fields of each line's entry; its data is decoded."""
     for number, line in _lines(lines, most):
         try:
             fields = _fields(json.loads(line, object_pairs_hook=_Object), {*id_fields, _DATA})
@@ -131,7 +131,7 @@ def _entries(
 
 
 class _Object(tuple[tuple[str, Any], ...]):
-    """The keys and values of a JSON object, which may have a key twice."""
+    """Represents the keys and values of a JSON object, which may repeat a key."""
 
     __slots__ = ()
 

@@ -63,13 +63,13 @@ _IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="The index
 
 
 class _Format(StrEnum):
-    """Pulsar's block formats: of a whole ledger (PIP-17), and of a stream of ledgers (PIP-76)."""
+    """Represents Pulsar's block format: for a whole ledger (PIP-17), or for a stream (PIP-76)."""
 
     V1 = "v1"
     V2 = "v2"
 
 
-# Pulsar's defaults.
+# These are Pulsar's defaults.
 _BLOCK_BYTES = {_Format.V1: DEFAULT_BLOCK_BYTES, _Format.V2: DEFAULT_STREAM_BLOCK_BYTES}
 
 
@@ -104,8 +104,8 @@ def _inspect(data: _DataArgument, index: _IndexArgument) -> None:
 def _cat(data: _DataArgument, index: _IndexArgument) -> None:
     """Print the entries of an offload as JSON.
 
-    Prints a line for each entry in the object's order: its id, length and SHA-256, and for a stream
-    (v2) its ledger's id.
+    Prints a line for each entry in the object's order. The line contains the entry's id, length and
+    SHA-256, but not its data. For a stream (v2), it also contains the ledger's id.
     """
     with open_offload_files(data, index) as files, printing():
         for line in files.remarks:
@@ -121,21 +121,27 @@ def _cat(data: _DataArgument, index: _IndexArgument) -> None:
 def _write(
     *,
     uuid: Annotated[UUID, typer.Option(metavar="UUID", help="The offload's id.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The directory to write to.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="The directory for both objects; created if missing."),
+    ],
     block_format: Annotated[
         _Format,
         typer.Option("--format", help="v1: one whole ledger. v2: a stream of ledgers."),
     ] = _Format.V1,
     ledger: Annotated[
         int | None,
-        typer.Option(metavar="ID", min=0, max=_MAX_ID, help="The ledger's id, for v1 only."),
+        typer.Option(
+            metavar="ID", min=0, max=_MAX_ID, help="The ledger's id; required for v1 only."
+        ),
     ] = None,
     block_size: Annotated[
         int | None,
         typer.Option(
             metavar="SIZE",
             parser=sizes(least_bytes=MIN_BLOCK_BYTES, most_bytes=MAX_BLOCK_BYTES),
-            help="Length of a block, such as 64MiB; Pulsar accepts none below 5MiB.",
+            help="Length of a block, such as 64MiB; in bytes if it has no unit. Pulsar needs at "
+            "least 5MiB.",
             show_default=", ".join(
                 f"{name}: {format_size(default)}" for name, default in _BLOCK_BYTES.items()
             ),
@@ -143,21 +149,16 @@ def _write(
     ] = None,
     like: Annotated[
         Path | None,
-        typer.Option(metavar="INDEX", help="Take the ledgers' metadata from this index object."),
+        typer.Option(metavar="INDEX", help="Copy the ledgers' metadata from this index file."),
     ] = None,
 ) -> None:
     """Write an offload's two objects under Pulsar's names.
 
     Reads a line of JSON for each entry from standard input. For v1: {"entry_id": 0, "data":
     "<base64>"}. For v2: {"ledger_id": 7, "entry_id": 0, "data": "<base64>"}. Refuses a line with
-    other keys. Prints the objects' user metadata.
+    other keys. Prints the user metadata that the objects have in common.
     """
-    if (ledger is None) is (block_format is _Format.V1):
-        raise InvalidConfigError(
-            f"--ledger is {'missing' if ledger is None else 'not allowed'}",
-            format=block_format.value,
-            advice="Give the ledger's id for v1 only",
-        )
+    _require_ledger_id(ledger, block_format)
     index = None if like is None else _like_index(like)
     block_bytes = _BLOCK_BYTES[block_format] if block_size is None else block_size
     with _store(out) as storage:
@@ -179,6 +180,15 @@ def _write(
         typer.echo(json.dumps(ledger_attributes(None, {})))
 
 
+def _require_ledger_id(ledger: int | None, block_format: _Format) -> None:
+    if (ledger is None) is (block_format is _Format.V1):
+        raise InvalidConfigError(
+            f"--ledger is {'missing' if ledger is None else 'not allowed'}",
+            format=block_format.value,
+            advice="Give the ledger's id for v1 only",
+        )
+
+
 def _like_index(path: Path) -> BlockIndex | StreamIndex:
     try:
         return read_index_file(path)
@@ -193,7 +203,7 @@ def _like_index(path: Path) -> BlockIndex | StreamIndex:
 def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
     if isinstance(index, StreamIndex):
         raise InvalidConfigError(
-            "cannot write this format: --like is an index of another format",
+            "cannot write this format: the file of --like is an index of another format",
             found="v2",
             expected="v1",
             advice="Give an index of the same format",
@@ -204,7 +214,7 @@ def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
 def _infos(index: BlockIndex | StreamIndex | None) -> Mapping[int, LedgerInfo]:
     if isinstance(index, BlockIndex):
         raise InvalidConfigError(
-            "cannot write this format: --like is an index of another format",
+            "cannot write this format: the file of --like is an index of another format",
             found="v1",
             expected="v2",
             advice="Give an index of the same format",

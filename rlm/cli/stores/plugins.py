@@ -19,7 +19,7 @@ from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 _GROUPS: Mapping[str, str] = MappingProxyType(
     {"storage": "kafka_rlm.storage", "layout": "kafka_rlm.layout"}
 )
-"""The group of entry points of each kind."""
+"""Maps each kind to its group of entry points."""
 
 PLUGINS_DOCUMENT = JsonShape(
     name="Plugins",
@@ -35,13 +35,14 @@ PLUGINS_DOCUMENT = JsonShape(
                     ),
                     "name": JsonField(JsonKind.TEXT, "The name that its distribution gives it."),
                     "class": JsonField(
-                        JsonKind.TEXT, "The value for the configuration: `package.module:Class`."
+                        JsonKind.TEXT,
+                        "The value for the configuration: `package.module:Class`.",
                     ),
                     "distribution": JsonField(JsonKind.TEXT, "The distribution.", is_nullable=True),
                     "version": JsonField(JsonKind.TEXT, "Its version.", is_nullable=True),
                 },
             ),
-            "By kind and name.",
+            "The plug-ins, by kind and name.",
             is_list=True,
         )
     },
@@ -81,7 +82,7 @@ def _plugins() -> None:
 def _list(as_json: JsonOption = False) -> None:
     """List the stores and layouts of installed distributions.
 
-    Imports none of them, so a plug-in that cannot be loaded is listed, too.
+    Imports no plug-in, so the list includes plug-ins that cannot be loaded.
     """
     rows = [
         plugin_row(kind, each)
@@ -96,7 +97,7 @@ def _list(as_json: JsonOption = False) -> None:
 
 
 def plugin_row(kind: str, found: EntryPoint) -> Mapping[str, str | None]:
-    """Return the columns of a plug-in, which are also its fields for programs."""
+    """Return a plug-in as an InstalledPlugin document; the table shows the same fields."""
     distribution = found.dist
     return {
         "kind": kind,

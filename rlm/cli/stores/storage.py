@@ -39,7 +39,9 @@ STORAGE_CHECK_DOCUMENT = JsonShape(
                     "duration_ms": JsonField(
                         JsonKind.FRACTIONAL_DURATION, "How long it took; 0 if it was not tried."
                     ),
-                    "problem": JsonField(JsonKind.TEXT, "Why it failed.", is_nullable=True),
+                    "problem": JsonField(
+                        JsonKind.TEXT, "Why it failed; null if it did not.", is_nullable=True
+                    ),
                 },
             ),
             "The operations, in order.",
@@ -71,8 +73,8 @@ def _storage() -> None:
 def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
     """Check that the store supports every operation of `rlm`.
 
-    Writes objects below the configured prefix, in `rlm-probe-…`, and deletes them. Ends with exit
-    code 1 if an operation fails.
+    Writes objects below the configured prefix, in `rlm-probe-…`, and deletes them. Does not try to
+    write to a read-only store. Ends with exit code 1 if an operation fails.
     """
     settings = load_command_config(config, check_client).required_storage()
     name = f"rlm-probe-{fresh_id()}"
@@ -98,7 +100,7 @@ def _failed(steps: Sequence[ProbeStep]) -> bool:
 
 
 def storage_json(backend: str, steps: Sequence[ProbeStep]) -> Mapping[str, object]:
-    """Return the output for programs."""
+    """Return the document of --json."""
     rows = [
         {
             "verb": step.verb,

@@ -1,6 +1,6 @@
 """Fits lines and commands to the width of the terminal.
 
-A file or a pipe has no width: there every row and every sentence is one line, for grep and awk.
+A file or a pipe has no width: each row and each sentence stays on one line, for grep and awk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TextIO
 import typer
 
 NARROW = 80
-"""The least width that the output is made for, in columns."""
+"""The minimum width of the output on a terminal, in columns."""
 
 _HANGING = 2
 _PROMPT = "  > "
@@ -43,15 +43,15 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def printable(text: str) -> str:
-    """Return the text with "?" for what is not printable: clients and stores choose parts of it."""
+    """Replace unprintable characters with "?": clients and stores choose parts of the text."""
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) -> Iterator[str]:
     """Yield the lines; wrap wider ones at spaces, and indent their rest by `hanging` more.
 
-    A command in backticks that fits on a line stays on one, so that it can be copied. A wider
-    command and a wider text without spaces are broken; nothing is left out.
+    A command in backticks stays on one line if it fits, so that it can be copied. A wider command
+    and a wider text without spaces are broken; nothing is omitted.
     """
     for each in lines:
         line = printable(each)
@@ -72,8 +72,8 @@ def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) 
 def command_lines(command: str, width: int) -> Iterator[str]:
     """Yield a command after a prompt, in a form that can be copied to a shell.
 
-    A wide command continues on the next line after a backslash. If that does not make it fit, it
-    stays on one line, because a broken name cannot be copied.
+    A wide command continues on the next line after a backslash. If one of its parts is still too
+    wide, the command stays on one line, because a broken name cannot be copied.
     """
     lines = [_PROMPT]
     for part in _parts(printable(command)):
@@ -93,7 +93,7 @@ def _width_of(stream: TextIO) -> int | None:
 
 
 def _parts(command: str) -> Sequence[str]:
-    """Return the arguments of a command, each option with the value after it."""
+    """Return the arguments of a command; an option includes the value after it."""
     parts: list[str] = []
     has_value = False
     for argument in _ARGUMENT.findall(command):

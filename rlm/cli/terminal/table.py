@@ -5,7 +5,7 @@ the table fits: texts of columns that may move, then those of the first column, 
 the first column moves to a line above its row, any other text to a line below, as `name: text`. So
 nothing is cut, except for names that are shown in full elsewhere.
 
-Any number of rows fits into memory: a block of them is laid out at a time.
+Memory: one block of rows, because each block is laid out alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHORTEST_NAME = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextColumn:
-    """Represents a column. Only the first one may be `is_heading` or `is_shortened`.
+    """Represents a column. Only the first column may be `is_heading` or `is_shortened`.
 
     `is_movable`: its texts are the first to leave rows that are too wide. `is_heading`: its texts
     are always lines above the rows that have them in common. `is_shortened`: its texts lose their
@@ -66,7 +66,7 @@ class _Layout:
         return len(text) > self.longest[number] and not self.columns[number].is_shortened
 
     def lines(self, texts: Sequence[str]) -> Iterator[str]:
-        """Yield the line of a row, if any column has stayed."""
+        """Yield the line of a row, unless all its columns have left it."""
         aligned = [
             text.rjust(size) if column.is_number else shortened(text, size).ljust(size)
             for column, text, size in zip(self.columns, texts, self._sizes(), strict=True)
@@ -85,7 +85,7 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield the names of the columns, then the rows; the names again where the layout changes.
 
-    No line is wider than `width`; without it, no row is wrapped. Yields nothing without rows.
+    No line is wider than `width`; None wraps no row. Yields nothing if there are no rows.
     """
     unread = iter(rows)
     shown = above = None
@@ -108,7 +108,7 @@ def table_lines(
 
 
 def shortened(text: str, width: int) -> str:
-    """Return the text without its middle if it is wider: names often differ only at their ends."""
+    """Cut the middle out of a wider text, because names often differ only at their ends."""
     if len(text) <= width:
         return text
     kept = width - len(_CUT)

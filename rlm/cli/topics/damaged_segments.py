@@ -26,7 +26,7 @@ DAMAGED_SEGMENT = JsonShape(
         "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
         "anomalies": JsonField(ANOMALY, "Its damaged objects.", is_list=True),
         "loss_accepted": JsonField(
-            JsonKind.FLAG, "Whether an operator has given up all of these objects."
+            JsonKind.FLAG, "Whether an operator has accepted the loss of all of these objects."
         ),
         "command": JsonField(JsonKind.TEXT, "The command that gives the segment up."),
     },
@@ -35,9 +35,9 @@ DAMAGED_SEGMENT = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DamagedSegment:
-    """A finished segment, and the recorded anomalies of its objects.
+    """Represents a finished segment, and the recorded anomalies of its objects.
 
-    `is_accepted`: an operator has given up all of those objects.
+    `is_accepted`: an operator has accepted the loss of all of those objects.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -46,7 +46,7 @@ class DamagedSegment:
 
     @property
     def command(self) -> str:
-        """The command that gives the segment up."""
+        """Return the command that gives the segment up."""
         tip = self.metadata.segment_id.topic_id_partition
         segment = id_to_text(self.metadata.segment_id.id)
         return f"rlm topic resolve {tip.topic}:{tip.partition} --lost-segment={segment}"
@@ -89,7 +89,8 @@ def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
         yield "  its loss is accepted: the leader's manager records the gap"
         return
     yield (
-        "  Restore the object. Or (data loss) give up the segment's records, first with --dry-run:"
+        "  Restore the object if you can. Data loss: this command gives up the segment's records"
+        " (try --dry-run first):"
     )
     yield f"    {damaged.command}"
 

@@ -68,9 +68,9 @@ DESCRIBE_DOCUMENT = JsonShape(
                     "origin": JsonField(
                         JsonKind.TEXT,
                         "`topic`, `pattern P` or `default`: where it was set. The name of another "
-                        "setting: the value follows it. `broker`: the topic's retention from "
-                        "before it was tiered. `managers`: the managers' configuration files. "
-                        "`built-in`: none of these.",
+                        "setting: the value follows that setting. `broker`: the topic's retention "
+                        "from before it was tiered. `managers`: the managers' configuration "
+                        "files. `built-in`: none of these.",
                     ),
                 },
             ),
@@ -104,7 +104,7 @@ _Topic = Annotated[
 class PolicyValue:
     """Represents a setting of a topic: its effective value, and where the value comes from.
 
-    `origin` is one of `rlm.policy.topic.levels.origin_text`, or another setting of the topic.
+    `origin` is a result of `rlm.policy.topic.levels.origin_text`, or the name of another setting.
     """
 
     name: str
@@ -131,9 +131,9 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
     """Show a topic's policy and where each value comes from.
 
     Shows the effective values, the saved originals, and what is stored. A value may come from the
-    topic, a pattern, the default or the managers' files (`rlm policy`). Managers register what
-    their files give topics. Without a live manager, and for remote.local.trim.min.age.ms, the
-    values of --config are shown.
+    topic, a pattern, the default or the managers' files (`rlm policy`). Managers register the
+    settings that their files give topics. If no live manager has registered any, shows those of
+    --config. Always shows remote.local.trim.min.age.ms from --config.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         policy, partitions = find_tiered(session, PartitionName(topic=topic))
@@ -208,7 +208,7 @@ def effective_settings(
 
 
 def _managers_layout(managers: FileDefaults) -> str:
-    """Return the layout of topics without one; other text if a plug-in stores segments itself."""
+    """Return the layout of topics that set none; other text if a plug-in stores segments."""
     if managers.layouts is None:
         return Layout.RAW.value
     return managers.layouts[0] if managers.layouts else "of the plug-in"
@@ -247,10 +247,10 @@ def describe_lines(
     for each in policy.originals:
         yield f"  {each.name}={'(no override)' if each.value is None else each.value}"
     yield ""
-    yield (
-        f"{stored.partitions} partitions, stored {size_text(stored.stored_bytes)} "
-        f"in {stored.stored_segments} segments"
-    )
+    partitions = "1 partition" if stored.partitions == 1 else f"{stored.partitions} partitions"
+    count = stored.stored_segments
+    segments = "1 segment" if count == 1 else f"{count} segments"
+    yield f"{partitions}, stored {size_text(stored.stored_bytes)} in {segments}"
 
 
 def _value_text(setting: PolicyValue) -> str:

@@ -36,12 +36,12 @@ from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEASES_DOCUMENT = JsonShape(
     name="ReadLeases",
-    meaning="The active read leases; of `rlm leases release`, those that it releases.",
+    meaning="The active read leases; for `rlm leases release`, those to release.",
     fields={
         "leases": JsonField(
             JsonShape(
                 name="ReadLease",
-                meaning="Blocks the expiry of the offsets that a job reads.",
+                meaning="A right that blocks the expiry of offsets while a job reads them.",
                 fields={
                     **PARTITION,
                     "lease_id": JsonField(JsonKind.ID, "The lease's id."),
@@ -103,8 +103,8 @@ def _list(
 ) -> None:
     """List the read leases that block expiry.
 
-    A job that reads stored objects by itself, such as Spark, takes leases. Data from a lease's
-    start offset on does not expire until the lease ends.
+    A job that reads stored objects by itself, such as a Spark job, takes leases. Data at or above
+    a lease's start offset does not expire until the lease ends.
     """
     named = None if name is None else PartitionName.parse(name)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -125,9 +125,9 @@ def _release(
 ) -> None:
     """Release the read leases of a holder.
 
-    The data that the holder reads can then expire. **Danger:** a job that still runs fails when its
-    data is deleted, unless it renews its lease. Stop the job first. Leases end by themselves within
-    24 hours.
+    **Danger:** the data that the holder reads can then expire. A job that still runs fails when its
+    data is deleted, unless it renews its lease first. Stop the job before you release its leases.
+    Leases that are not renewed end within 24 hours.
     """
     named = PartitionName.parse(name)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -135,7 +135,7 @@ def _release(
         found = [each for each in leases if each[1].holder == holder]
         if not found:
             raise NotFoundError(
-                "the holder has no active lease",
+                "cannot release leases: the holder has no active lease",
                 topic=name,
                 holder=holder,
                 advice="`rlm leases list` shows the holders",
@@ -162,7 +162,7 @@ def active_leases(
 
 
 def release_leases(metadata: RemoteLogMetadataManager, leases: Iterable[PartitionLease]) -> None:
-    """End leases before they expire. Raises RetriableError if a release cannot be written."""
+    """End leases before they expire. Raises RetriableError if a record cannot be written."""
     for tip, lease in leases:
         release_read_lease(metadata, tip, lease.lease_id)
 
@@ -177,7 +177,7 @@ def lease_lines(leases: Sequence[PartitionLease]) -> Iterator[str]:
 
 
 def lease_as_json(tip: TopicIdPartition, lease: ReadLease) -> Mapping[str, object]:
-    """Return a lease for programs."""
+    """Return a lease as a ReadLease document."""
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),

@@ -25,18 +25,18 @@ from rsm.segment.ids import RemoteLogSegmentId, id_from_text, id_to_text
 
 LOST_SEGMENT = JsonShape(
     name="LostSegment",
-    meaning="A damaged segment whose records are given up.",
+    meaning="A damaged segment, and the records that the command gives up.",
     fields={
         "topic": JsonField(JsonKind.TEXT, "The topic's name."),
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),
         "segment_id": JsonField(JsonKind.ID, "The segment's id."),
         "lost": JsonField(
             OFFSET_RANGE,
-            "Offsets that are on no broker and in no other segment.",
+            "Offsets that are not on the leader's broker, and in no other undamaged segment.",
             is_list=True,
         ),
         "later_ranges": JsonField(
-            JsonKind.COUNT, "Number of further lost ranges, which are not given up now."
+            JsonKind.COUNT, "Number of further lost ranges; the command does not give them up now."
         ),
         "objects": JsonField(
             JsonShape(
@@ -59,7 +59,7 @@ LOST_SEGMENT = JsonShape(
 def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, ...]:
     """Return the ids of segments that the user gave, each once.
 
-    Raises InvalidConfigError without a partition, or for text that is no id.
+    Raises InvalidConfigError if `name` is a whole topic, or if a text is not an id.
     """
     if name.partition is None:
         raise InvalidConfigError(
@@ -76,7 +76,7 @@ def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, 
                 "the text is not the id of a segment",
                 found=text,
                 advice=f"`rlm topic resolve {name.topic}:{name.partition} --dry-run` lists "
-                "damaged ones",
+                "damaged segments",
             ) from error
     return tuple(dict.fromkeys(found))
 
@@ -90,9 +90,9 @@ def resolve_lost_segments(
     as_json: bool,
     yes: bool,
 ) -> None:
-    """Accept the losses, or with `dry_run` only show them.
+    """Accept the losses; only show them if `dry_run`.
 
-    Raises the errors of `LossAcceptance.examine`, before it accepts any.
+    Raises the errors of `LossAcceptance.examine` before it accepts any loss, and those of `accept`.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -124,9 +124,10 @@ def resolve_lost_segments(
 
 def _question(losses: Sequence[AcceptableLoss]) -> str:
     tip = losses[0].segment_id.topic_id_partition
-    count = sum(len(offsets) for loss in losses for offsets in loss.lost)
-    where = f"{len(losses)} damaged segments of {tip.topic}:{tip.partition}"
-    return f"Give up {count} offsets of {where}?"
+    count = sum(len(each) for loss in losses for each in loss.lost)
+    offsets = "1 offset" if count == 1 else f"{count} offsets"
+    segments = "1 damaged segment" if len(losses) == 1 else f"{len(losses)} damaged segments"
+    return f"Give up {offsets} in {segments} of {tip.topic}:{tip.partition}?"
 
 
 def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bool) -> str:
@@ -145,13 +146,14 @@ def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
         count = len(offsets)
         yield (
             f"{label} lost segment {id_to_text(loss.segment_id.id)}: offsets"
-            f" {offsets.start_offset}..{offsets.last_offset} ({count} offsets) are on no broker"
-            " and in no other segment"
+            f" {offsets.start_offset}..{offsets.last_offset}"
+            f" ({count} offset{'' if count == 1 else 's'}) are not on the leader's broker, and in"
+            " no other undamaged segment"
         )
     if loss.later_count:
         yield (
-            f"{label} segment {id_to_text(loss.segment_id.id)} has lost {loss.later_count} more"
-            " ranges of offsets, which are not given up now: run the command again when"
+            f"{label} segment {id_to_text(loss.segment_id.id)}: more lost ranges of offsets:"
+            f" {loss.later_count}; they are not given up now. Run the command again when"
             " `rlm explain` shows the gap"
         )
     for fault in loss.faults.values():

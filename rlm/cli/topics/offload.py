@@ -81,7 +81,8 @@ OFFLOAD_REQUEST_DOCUMENT = JsonShape(
                         "stream, for all records before it.",
                     ),
                     "stored_end_offset": JsonField(
-                        JsonKind.OFFSET, "All records before it were stored at the request."
+                        JsonKind.OFFSET,
+                        "All records before it were stored when the command made the request.",
                     ),
                 },
             ),
@@ -145,8 +146,8 @@ def _offload(
     Returns when the segments are stored, and lists them. With --no-wait, only requests the copies,
     and prints the requested offset of each partition. Managers store the active segment only after
     the broker has rolled it, or after it was idle for remote.log.idle.copy.ms. For a streamed
-    topic, they store all committed records, and complete the open offload segment. Ctrl-C ends the
-    wait, not the copies.
+    topic, they store the records that are committed now, and complete the open offload segment.
+    Ctrl-C ends the wait, not the copies.
     """
     if no_wait and wait is not None:
         raise InvalidConfigError("--wait has no effect with --no-wait", advice="Give one")
@@ -199,7 +200,7 @@ def request_as_json(requested: OffloadRequest) -> Mapping[str, object]:
 def _lines(done: Iterable[OffloadedPartition]) -> Iterable[str]:
     for each in done:
         label = f"{each.partition.topic}:{each.partition.partition}"
-        yield f"{label} stored to {each.end_offset}, {len(each.segments)} segments now"
+        yield f"{label} stored to {each.end_offset}, segments stored now: {len(each.segments)}"
         for metadata in each.segments:
             for stored in metadata.objects:
                 checksum = "-" if stored.crc32c is None else f"{stored.crc32c:08x}"
@@ -207,7 +208,7 @@ def _lines(done: Iterable[OffloadedPartition]) -> Iterable[str]:
 
 
 def offloaded_as_json(done: OffloadedPartition) -> Mapping[str, object]:
-    """Return what is stored of a partition, for programs."""
+    """Return a partition as an OffloadedPartition document."""
     return {
         "topic": done.partition.topic,
         "topic_id": id_to_text(done.partition.topic_id),

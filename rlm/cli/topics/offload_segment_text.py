@@ -34,13 +34,13 @@ OFFLOAD_SEGMENT = JsonShape(
         ),
         "assigned_ms": JsonField(JsonKind.TIME, "When it was assigned."),
         "offloaded_ms": JsonField(
-            JsonKind.TIME, "When it was offloaded; null before that.", is_nullable=True
+            JsonKind.TIME, "When it was offloaded; null if it is not.", is_nullable=True
         ),
         "begin": JsonField(_POSITION, "Position of the first batch."),
         "end": JsonField(
             _POSITION,
-            "Position after the last batch; null if not offloaded. If the log no longer has "
-            "that batch, the ledger id is the offset, and the entry id is 0.",
+            "Position after the last batch; null if it is not offloaded. If the log no longer "
+            "contains that batch, the ledger id is the offset, and the entry id is 0.",
             is_nullable=True,
         ),
         "driver_metadata": JsonField(
@@ -52,7 +52,7 @@ OFFLOAD_SEGMENT = JsonShape(
         "objects": JsonField(
             JsonKind.TEXT,
             "Keys of the objects that it may have in the store. Several chunks are one entry, such "
-            "as `….log.{00000..00012}`. Empty if an earlier version recorded it.",
+            "as `….log.{00000..00012}`. Empty if an earlier version of `rlm` recorded it.",
             is_list=True,
         ),
     },
@@ -68,7 +68,7 @@ _COLUMNS = (
 
 
 def offload_segment_json(record: OffloadSegmentRecord) -> Mapping[str, object]:
-    """Return an offload segment for programs."""
+    """Return an offload segment as an OffloadSegment document."""
     return {
         "id": id_to_text(record.id),
         "status": record.status.name.lower(),
@@ -85,7 +85,7 @@ def offload_segment_json(record: OffloadSegmentRecord) -> Mapping[str, object]:
 def offload_segment_lines(
     records: Sequence[OffloadSegmentRecord], *, width: int | None
 ) -> Iterator[str]:
-    """Yield the last offload segments of a partition; nothing if it has none."""
+    """Yield the last offload segments of a partition; nothing if there are none."""
     if not records:
         return
     shown = records[-_SHOWN_MAX_COUNT:]

@@ -51,12 +51,13 @@ OFFLOAD_STATUS_DOCUMENT = JsonShape(
                     ),
                     "reason": JsonField(
                         JsonKind.TEXT,
-                        "What blocks the copies, or why the manager does not answer.",
+                        "What blocks the copies, or why the manager does not answer; null if "
+                        "neither applies.",
                         is_nullable=True,
                     ),
                     "requested_offset": JsonField(
                         JsonKind.OFFSET,
-                        "The request is for records before this offset; null without a request.",
+                        "The request is for records before this offset; null if there is none.",
                         is_nullable=True,
                     ),
                     "stored_end_offset": JsonField(
@@ -86,8 +87,8 @@ _EXAMPLES = """Examples:
   rlm offload-status orders:0 --json
 
 \b
-Exit codes: 0 all that was requested is stored; 1 some of it is not, or is not
-known to be, or the topic does not exist; 2 the command line, the
+Exit codes: 0 everything requested is stored; 1 something is not stored or its
+state is unknown, or the topic does not exist; 2 the command line, the
 configuration or the cluster's address is wrong.
 """
 _COLUMNS = (
@@ -115,9 +116,9 @@ def _offload_status(
 ) -> None:
     """Show the progress of a requested offload.
 
-    Shows the newest position that `rlm offload` requested of each partition, and what its manager
-    has stored. The lag counts all rolled segments that are not stored, also beyond that position.
-    For a streamed topic, lists the last offload segments, or all of them with --json.
+    Shows the last offset that `rlm offload` requested for each partition, and how far the leader's
+    manager has stored the log. The lag includes rolled segments beyond that offset that are not
+    stored. For a streamed topic, lists the last 10 offload segments; with --json, all of them.
     """
     name = PartitionName.parse(partition)
     with (
@@ -176,7 +177,6 @@ def status_lines(
 
 
 def _lag_text(status: OffloadStatus) -> str:
-    """Return what is rolled and not stored."""
     if status.lag_segments is None:
         return "?"
     size = "" if status.lag_bytes is None else f", {size_text(status.lag_bytes)}"

@@ -39,7 +39,7 @@ class _Task(Enum):
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _What = Annotated[
     _Task | None,
-    typer.Argument(metavar="TASK", help="What to pause or resume; all three by default."),
+    typer.Argument(metavar="TASK", help="copy, trim or delete; default: all three."),
 ]
 
 _TopicId = Annotated[
@@ -47,7 +47,7 @@ _TopicId = Annotated[
     typer.Option(
         "--topic-id",
         metavar="ID",
-        help="Only the topic of this id, if a deleted topic has the same name.",
+        help="The topic's id, if a deleted topic has the same name; default: all of this name.",
     ),
 ]
 
@@ -70,8 +70,8 @@ def _pause(
 
     Applies to the whole cluster and survives restarts. Work on the current segment finishes; no new
     work starts. Stored data stays readable. While copies are paused, unstored data stays local:
-    watch the brokers' disks. Also applies to a deleted topic of this name while data of it is
-    stored: `rlm pause TOPIC delete` stops the deletion of that data.
+    watch the brokers' disks. Also applies to a deleted topic of this name while its data is stored:
+    `rlm pause TOPIC delete` stops the deletion of that data.
     """
     wanted_id, tasks = _selection(topic, what, topic_id)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -95,9 +95,9 @@ def _resume(
 ) -> None:
     """Resume paused copies, trims or deletions of a topic.
 
-    **Data loss:** also applies to a deleted topic of this name while data of it is stored. If you
-    resume its deletions, managers delete this data, so `rlm` asks first. If deletions of several
-    topics of the name are paused, give `--topic-id`.
+    **Data loss:** if data of a deleted topic of this name is still stored, and you resume its
+    deletions, managers delete that data. `rlm` asks first. If deletions of several topics of this
+    name are paused, give `--topic-id`.
     """
     wanted_id, tasks = _selection(topic, what, topic_id)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -139,8 +139,8 @@ def pause_tasks(
 ) -> frozenset[PausableTask]:
     """Pause tasks of all topics of this name; return the tasks then paused for any.
 
-    With `topic_id`, only of that topic. Raises as `find_policies`, and NotFoundError if no topic of
-    the name has the id.
+    With `topic_id`, pauses only that topic's tasks. Raises the errors of `find_policies`, and
+    NotFoundError if no topic of this name has the id.
     """
     pausing = Pausing(session.metadata, uuid4)
     policies = _of_id(find_policies(session, topic), topic_id)
@@ -149,7 +149,7 @@ def pause_tasks(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumption:
-    """What one `rlm resume` resumes: `tasks` of the topics that have these policies."""
+    """Represents what one `rlm resume` resumes: `tasks` of the topics with these policies."""
 
     session: CommandSession
     tasks: frozenset[PausableTask]
@@ -164,9 +164,9 @@ class Resumption:
         *,
         topic_id: UUID | None = None,
     ) -> Resumption:
-        """Find the topics as `pause_tasks` does, with its errors.
+        """Find the topics as `pause_tasks` does; raise its errors.
 
-        Raises InvalidConfigError if it would resume deletions of several topics at once.
+        Raises InvalidConfigError if `run` would resume deletions of several topics at once.
         """
         policies = _of_id(find_policies(session, topic), topic_id)
         found = cls(session=session, tasks=tasks, policies=tuple(policies))
@@ -174,7 +174,7 @@ class Resumption:
         return found
 
     def resumed_deletions(self) -> list[TopicPolicy]:
-        """Return the policies whose paused deletions it resumes."""
+        """Return the policies whose paused deletions `run` resumes."""
         if PausableTask.DELETE not in self.tasks:
             return []
         return [each for each in self.policies if PausableTask.DELETE in self._paused(each)]
@@ -182,7 +182,7 @@ class Resumption:
     def removal_lines(self) -> Iterator[str]:
         """Yield a line for each deleted topic whose stored data managers then delete.
 
-        Raises the broker's error if it does not describe the topic, for example without permission.
+        Raises the broker's error if it refuses to describe a topic, for example without permission.
         """
         for policy in self.resumed_deletions():
             if policy.topic_id == self._live_id(policy.topic):
@@ -196,15 +196,15 @@ class Resumption:
             size = size_text(sum(each.segment_size_bytes for each in segments))
             yield (
                 f"topic {policy.topic} of id {id_to_text(policy.topic_id)} was deleted: managers"
-                f" delete its {len(segments)} stored segments, {size}"
+                f" delete its stored data (segments: {len(segments)}, size: {size})"
             )
 
     def left(self) -> frozenset[PausableTask]:
-        """Return the tasks that would then be paused for any of the topics."""
+        """Return the tasks that would remain paused for any of the topics."""
         return frozenset[PausableTask]().union(*map(self._paused, self.policies)) - self.tasks
 
     def run(self) -> frozenset[PausableTask]:
-        """Resume; return the tasks then paused for any. Raises the errors of `Pausing.resume`."""
+        """Resume; return the tasks still paused for any topic. Raises the errors of `Pausing`."""
         pausing = Pausing(self.session.metadata, uuid4)
         resumed = (pausing.resume(each, self.tasks) for each in self.policies)
         return frozenset[PausableTask]().union(*resumed)
@@ -237,14 +237,14 @@ def _of_id(policies: Sequence[TopicPolicy], topic_id: UUID | None) -> Sequence[T
 
 
 def _require_one_to_delete(paused: Sequence[TopicPolicy]) -> None:
-    """Refuse to resume deletions of several topics at once: the user may mean only one of them."""
+    """Raise InvalidConfigError for several topics: the user may mean only one of them."""
     if len(paused) > 1:
         raise InvalidConfigError(
-            "cannot resume deletions by name: several topics of this name have them paused",
+            "cannot resume deletions by name: those of several topics of this name are paused",
             topic=paused[0].topic,
             topic_ids=_ids(paused),
-            advice=f"Give --topic-id; `rlm status {paused[0].topic}` shows a deleted topic's id. "
-            "Resuming its deletions deletes its stored data",
+            advice="Data loss: if you resume deletions of a deleted topic, managers delete its "
+            f"data. `rlm status {paused[0].topic}` shows a deleted topic's id. Give --topic-id",
         )
 
 

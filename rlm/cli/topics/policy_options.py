@@ -1,4 +1,4 @@
-"""The options of a topic's policy, for each command that takes them."""
+"""Defines the options of a topic's policy for all commands that take them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTION_OF = {each: each.field.replace("_", "-") for each in PolicySetting}
 
 
 def _setting(name: str) -> PolicySetting:
-    """Return the setting of that name, or a setting that is already parsed, as typer passes it."""
+    """Return the setting with this option's name; typer may pass one that is already parsed."""
     if isinstance(name, PolicySetting):
         return name
     found = next((each for each, option in _OPTION_OF.items() if option == name), None)
@@ -77,7 +77,7 @@ _LocalBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1, -2]),
         metavar="SIZE",
-        help="Retention on the broker's disk of each partition; in bytes if it has no unit. -2 is "
+        help="Retention of each partition on the broker's disk; in bytes if it has no unit. -2 is "
         "the total retention, -1 unlimited.",
     ),
 ]
@@ -89,8 +89,8 @@ _LagMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="Copy a rolled segment once its newest record is this old; in ms if it has no unit. 0 "
-        "copies at once; -1 uses the limit of local retention. With both copy lags, the one "
-        "that ends first decides.",
+        "copies at once; -1 uses the limit of local retention. If both copy lags are set, the "
+        "one that ends first decides.",
     ),
 ]
 _LagBytes = Annotated[
@@ -99,7 +99,7 @@ _LagBytes = Annotated[
         parser=sizes(special=[-1]),
         metavar="SIZE",
         help="Copy a rolled segment once the segments after it have this total size; in bytes "
-        "without a unit. 0 copies at once; -1 uses the limit of local retention.",
+        "if it has no unit. 0 copies at once; -1 uses the limit of local retention.",
     ),
 ]
 _OffloadMinutes = Annotated[
@@ -116,7 +116,7 @@ _OffloadMib = Annotated[
     typer.Option(
         parser=sizes(unit_bytes=_MIB),
         metavar="SIZE",
-        help="As --copy-lag-bytes (PIP-17); in MiB without a unit.",
+        help="As --copy-lag-bytes (PIP-17); in MiB if it has no unit.",
     ),
 ]
 _DeletionLagMs = Annotated[
@@ -141,8 +141,8 @@ class _OutageChoice(Enum):
 _Outage = Annotated[
     _OutageChoice | None,
     typer.Option(
-        help="What managers do when the store is unreachable and the broker's disk fills. hold "
-        "keeps unstored data. **Data loss:** shed gives up the oldest of it, and records the gap."
+        help="**Data loss:** shed gives up the oldest unstored data, and records the gap, if the "
+        "store is unreachable and the broker's disk fills. hold keeps unstored data."
     ),
 ]
 _OffloadMode = Annotated[
@@ -187,9 +187,9 @@ _Layout = Annotated[
         parser=layout_name,
         metavar="LAYOUT",
         help="Layout of new segments: raw, chunked, block_v1, block_v2, or a class of the "
-        "managers' rsm.config.layout. A topic without a layout has the first one of that setting. "
-        "Stored segments keep theirs. Streamed segments are in chunked if that is the layout, and "
-        "in block_v2 otherwise.",
+        "managers' rsm.config.layout. A topic without a layout uses the first of that setting. "
+        "Stored segments keep theirs. Streamed segments use the layout if it divides the log "
+        "into chunks, such as chunked, and block_v2 otherwise.",
     ),
 ]
 _Inherit = Annotated[
@@ -242,13 +242,15 @@ def _policy_flags(  # noqa: PLR0913 - one for each option
     if named:
         names = ", ".join(sorted(_OPTION_OF[each] for each in named))
         raise InvalidConfigError(
-            "a setting has a value and is given to --inherit", settings=names, advice="Give one"
+            "cannot both set and inherit a setting",
+            settings=names,
+            advice="Give either its value or --inherit",
         )
     return flags
 
 
 def with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `flags` of a command with the options of a policy."""
+    """Replace a command's parameter `flags` with the options of a policy, and check them."""
     own = signature(function, eval_str=True)
     shared = signature(_policy_flags, eval_str=True).parameters
     shown = [
@@ -269,7 +271,7 @@ def with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
-    """Return a copy lag that is given in its own unit or in PIP-17's unit."""
+    """Return a copy lag from its own option or PIP-17's; raise InvalidConfigError for both."""
     if value is not None and other is not None:
         raise InvalidConfigError(
             f"--offload-{name} sets a copy lag that another option sets, too", advice="Give one"

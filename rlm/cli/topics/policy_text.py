@@ -25,8 +25,8 @@ from rsm.segment.ids import id_to_text
 
 ORIGINALS = JsonField(
     JsonKind.MAP,
-    "The topic's own settings before it was tiered, by Kafka's names: texts, or null for a setting "
-    "without an override. `rlm topic disable` restores them.",
+    "The topic's own retention settings from before it was tiered, by Kafka's names. Values are "
+    "texts, or null if the topic had no override. `rlm topic disable` restores them.",
 )
 TOPICS_DOCUMENT = JsonShape(
     name="Topics",
@@ -55,7 +55,7 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "local_retention_bytes": JsonField(
                         JsonKind.BYTES,
-                        "Retention on the broker of each partition; -2 is the total retention, -1 "
+                        "Retention of each partition on the broker; -2 is the total retention, -1 "
                         "unlimited.",
                     ),
                     "copy_lag_ms": JsonField(
@@ -65,8 +65,8 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "copy_lag_bytes": JsonField(
                         JsonKind.BYTES,
-                        "Size of newer segments at which a segment is copied; 0 copies at once; "
-                        "-1 uses the limit of local retention.",
+                        "Total size of newer segments at which a segment is copied; 0 copies at "
+                        "once; -1 uses the limit of local retention.",
                     ),
                     "copy_lag_since": JsonField(
                         JsonKind.TEXT,
@@ -99,13 +99,14 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "inherited": JsonField(
                         JsonKind.TEXT,
-                        "The settings, by these names, that are not set for the topic: they come "
-                        "from the policies of patterns, or the default.",
+                        "Names of the settings that are not set for the topic, so that it "
+                        "inherits them from policy levels.",
                         is_list=True,
                     ),
                     "originals": ORIGINALS,
                     "delete_remote": JsonField(
-                        JsonKind.FLAG, "Whether `rlm topic disable` deletes what is stored."
+                        JsonKind.FLAG,
+                        "Whether managers delete the stored data after `rlm topic disable`.",
                     ),
                 },
             ),

@@ -1,4 +1,4 @@
-"""`rlm topic resolve`: accepts what a topic's partitions have lost, to unblock the managers."""
+"""`rlm topic resolve`: accepts the losses of a topic's partitions, to unblock the managers."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _CUT_OFF = JsonShape(
     name="CutOff",
     meaning="Stored segments that an election cut off wholly or in part.",
     fields={
-        "leader_epoch": JsonField(JsonKind.COUNT, "The newest epoch that wrote any of them."),
+        "leader_epoch": JsonField(JsonKind.COUNT, "The newest leader epoch in these segments."),
         "start_offset": JsonField(JsonKind.OFFSET, "The first offset that the log lacks."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The end of the last segment."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after the last segment."),
         "segment_count": JsonField(JsonKind.COUNT, "Number of segments."),
     },
 )
@@ -59,16 +59,18 @@ PARTITION_LOSSES = JsonShape(
     fields={
         "topic": JsonField(JsonKind.TEXT, "The topic's name."),
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),
-        "cut_off": JsonField(_CUT_OFF, "What an election cut off.", is_nullable=True),
+        "cut_off": JsonField(
+            _CUT_OFF, "Segments that an election cut off; null if none.", is_nullable=True
+        ),
         "moved_from_offset": JsonField(
             JsonKind.OFFSET,
-            "Where `rlm` last moved the local log start, if another program moved it; else null.",
+            "The last local log start that `rlm` set; null unless another program moved it since.",
             is_nullable=True,
         ),
-        "local_start_offset": JsonField(JsonKind.OFFSET, "Where the broker's log begins."),
+        "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
         "accepted": JsonField(JsonKind.FLAG, "Whether the command accepted the losses."),
         "damaged_segments": JsonField(
-            DAMAGED_SEGMENT, "Segments whose loss the command does not accept.", is_list=True
+            DAMAGED_SEGMENT, "Damaged segments. Their loss is not accepted.", is_list=True
         ),
     },
 )
@@ -92,8 +94,8 @@ def _resolve(
         bool,
         typer.Option(
             "--move-log-start",
-            help="**Data loss:** where somebody else moved a broker's log start, let the log begin "
-            "there, and delete stored data below it. By default, that data stays readable.",
+            help="**Data loss:** if another program moved a broker's log start, begin the log "
+            "there and delete stored data below it. By default, that data stays readable.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -105,8 +107,8 @@ def _resolve(
             metavar="ID",
             help="**Data loss:** give up the damaged segment ID of TOPIC:PARTITION. Its records "
             "become a recorded gap, and readers continue after it. The command fails while the "
-            "broker or another segment has the records. Repeat the option for more segments: the "
-            "command gives up all of them, or none.",
+            "broker has any of the records, or if other segments have all of them. Repeat the "
+            "option for more segments: the command gives up all of them, or none.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -115,10 +117,12 @@ def _resolve(
 ) -> None:
     """Accept the losses of partitions, so that managers continue.
 
-    Accepts what `rlm status` reports as `diverged` and `external_start`: look at it with --dry-run
-    first. Trims and deletions then resume. Segments that an election cut off stay stored for
-    remote.unreferenced.grace.ms. The command only lists damaged segments, each with the command
-    that gives it up. With --lost-segment, it gives up only that segment.
+    **Data loss:** after remote.unreferenced.grace.ms, managers delete segments that an election cut
+    off.
+
+    Accepts the losses that `rlm status` reports as `diverged` or `external_start`. Look at them
+    with --dry-run first. Trims and deletions then resume. The command only lists damaged segments,
+    each with the command that gives it up. With --lost-segment, it gives up only that segment.
     """
     named = PartitionName.parse(name)
     if lost_segment and move_log_start:
@@ -142,9 +146,9 @@ def _resolve(
 
 
 class PartitionLosses(NamedTuple):
-    """A partition's losses, as its leader of `leader_epoch` showed them.
+    """Represents a partition's losses, as its leader in `leader_epoch` reported them.
 
-    `damaged` are segments with an open anomaly; this command does not accept those.
+    `damaged` are segments with an open anomaly. The command does not accept their loss.
     """
 
     topic_id_partition: TopicIdPartition
@@ -156,11 +160,11 @@ class PartitionLosses(NamedTuple):
 def _question(left: Sequence[PartitionLosses], *, move_log_start: bool) -> str:
     lines = [line for each in left for line in _lines(each._replace(damaged=()))]
     also = ", and delete stored data below the moved log start" if move_log_start else ""
-    return "\n".join([*lines, f"Accept these losses of {len(left)} partitions{also}?"])
+    return "\n".join([*lines, f"Accept these losses (partitions: {len(left)}){also}?"])
 
 
 def resolved_text(found: Sequence[PartitionLosses], *, accepted: bool, as_json: bool) -> str:
-    """Return the output: losses, and damaged segments with the commands that give them up."""
+    """Return the losses, and the damaged segments with the commands that give them up."""
     if as_json:
         return json.dumps([_as_json(each, accepted=accepted) for each in found])
     lines = [line for each in found for line in _lines(each)]
@@ -175,9 +179,9 @@ def _found(
     answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
     for error in answers.failed.values():
         raise RetriableError(
-            "a leader cannot be reached",
+            "cannot fetch the offsets of all partitions",
             reason=error,
-            advice="Run the command again when it answers",
+            advice="Run the command again when all leaders answer",
         ) from error
     epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
     for tip in partitions:
@@ -241,12 +245,12 @@ def _lines(found: PartitionLosses) -> Iterator[str]:
         yield (
             f"{label} diverged: an election cut off offsets"
             f" {cut.start_offset}..{cut.end_offset - 1} of leader epochs up to {cut.leader_epoch},"
-            f" in {cut.segment_count} stored segments"
+            f" (stored segments: {cut.segment_count})"
         )
     if lost.moved_from_offset is not None:
         yield (
-            f"{label} external start: the broker's log begins at {lost.local_start_offset}, rlm"
-            f" moved it to {lost.moved_from_offset}"
+            f"{label} external start: the broker's log begins at {lost.local_start_offset}, but"
+            f" rlm moved its start only to {lost.moved_from_offset}"
         )
     for each in damaged:
         yield from damage_lines(each)

@@ -36,7 +36,7 @@ from rsm.segment.errors import RetriableError
 
 RETENTION_DOCUMENT = JsonShape(
     name="Retention",
-    meaning="With `--dry-run`, what retention would do; otherwise what is left at the end.",
+    meaning="What retention would do: with `--dry-run` now, otherwise after the last cycle.",
     fields={"partitions": JsonField(RETENTION_PREVIEW, "The partitions.", is_list=True)},
 )
 
@@ -52,7 +52,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until nothing is due; in seconds if it has no unit.",
+        help="Maximum time to wait until nothing is due, in seconds if it has no unit.",
         show_default="10m",
     ),
 ]
@@ -89,7 +89,8 @@ def _run(
     """Run a topic's retention now, until nothing is due.
 
     The managers run one cycle after another. They decide and delete as always, a share in each
-    cycle. When nothing is due, shows each partition's log start, and what blocks the rest.
+    cycle. When nothing is due, the command shows each partition's log start, and what blocks the
+    expiry of more data.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -118,12 +119,12 @@ def _run(
 def _question(topic: str, rows: Sequence[RetentionPreview]) -> str:
     expiring_count = sum(row.expiring_segments for row in rows)
     deletions_count = sum(len(row.deletions) for row in rows)
-    due = f"{expiring_count} segments expire, {deletions_count} are deleted in the next cycle"
-    return f"Delete what is past the retention of {topic} now ({due})?"
+    due = f"segments in the next cycle: {expiring_count} expire, {deletions_count} deleted"
+    return f"Delete data of {topic} that is past its retention now ({due})?"
 
 
 class LeadersRetention:
-    """The managers of a topic's leaders. See RetentionManagers."""
+    """Represents the managers of a topic's leaders; implements RetentionManagers."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class LeadersRetention:
         leaders: Mapping[int, int | None],
         managers: Iterable[ProcessRegistered],
     ) -> None:
-        """`leaders` is the leader of each partition, `managers` are the live managers."""
+        """`leaders` maps each partition to its leader, if any. `managers` are the live managers."""
         self._client = client
         self._topic = topic
         self._leaders = leaders
@@ -150,21 +151,21 @@ class LeadersRetention:
             self._client.run_cycle(each)
 
     def _without_report(self, partitions: Sequence[int]) -> RetriableError:
-        """Return an error with the brokers whose managers are missing, if that is the reason."""
+        """Return an error that names the leaders whose managers are missing, if any are."""
         present = {each.broker_id for each in self._managers}
         leaders = {self._leaders[partition] for partition in partitions}
         missing = sorted(leader for leader in leaders - present if leader is not None)
         shown = ",".join(map(str, partitions))
         if missing:
             return RetriableError(
-                "no live manager is registered for brokers that lead partitions",
+                "cannot run retention: leaders of some partitions have no live manager",
                 topic=self._topic,
                 partitions=shown,
                 brokers=",".join(map(str, missing)),
                 advice="Start `rlm run` on their hosts",
             )
         return RetriableError(
-            "some partitions have no leader, or their leaders' managers have not claimed them yet",
+            "cannot run retention: some partitions have no leader, or no manager claimed them yet",
             topic=self._topic,
             partitions=shown,
             advice="Run the command again",
@@ -172,16 +173,17 @@ class LeadersRetention:
 
 
 def _line(row: RetentionPreview) -> str:
-    first = f"{row.topic}:{row.partition} log start {row.log_start_offset}"
+    log_start = "unknown" if row.log_start_offset is None else row.log_start_offset
+    first = f"{row.topic}:{row.partition} log start {log_start}"
     if row.new_log_start_offset != row.log_start_offset:
         first += (
-            f" -> {row.new_log_start_offset} ({row.expiring_segments} segments,"
+            f" -> {row.new_log_start_offset} (expiring segments: {row.expiring_segments},"
             f" {row.expiring_bytes} bytes: {row.rule})"
         )
     parts = [first]
     if row.deletions:
         size_bytes = sum(each.size_bytes for each in row.deletions)
-        parts.append(f"delete {len(row.deletions)} stored segments, {size_bytes} bytes")
+        parts.append(f"stored segments to delete: {len(row.deletions)}, {size_bytes} bytes")
     if row.new_local_start_offset != row.local_start_offset:
         parts.append(f"trim {row.local_start_offset} -> {row.new_local_start_offset}")
     if row.expiry_blocked is not None:

@@ -88,9 +88,9 @@ def _set(
 ) -> None:
     """Tier a topic, or change its policy.
 
-    Options that you do not give keep their values. Returns when the policy is active.
-
     **Data loss:** if the total retention becomes shorter, managers delete older data.
+
+    Settings that you do not give keep their values. The command returns when the policy is active.
     """
     _activate(topic, flags, cluster, dry_run=dry_run, yes=yes)
 
@@ -107,16 +107,15 @@ def _enable(
 ) -> None:
     """Tier a topic that is not tiered yet.
 
-    Returns when the policy is active. Also completes an earlier, unfinished run of the command.
+    **Data loss:** if the total retention is shorter than before, managers delete older data.
 
-    **Data loss:** if the total retention is shorter than the topic's was, managers delete older
-    data.
+    The command returns when the policy is active. It also completes an earlier, unfinished run.
     """
 
     def check(current: TopicPolicy | None) -> None:
         if current is not None and current.state is PolicyState.ACTIVE:
             raise InvalidConfigError(
-                "the topic is tiered already",
+                "cannot enable tiering: the topic is already tiered",
                 topic=topic,
                 advice="Change its policy with `rlm topic alter`",
             )
@@ -136,9 +135,9 @@ def _alter(
 ) -> None:
     """Change the policy of a tiered topic.
 
-    Options that you do not give keep their values. Returns when the policy is active.
-
     **Data loss:** if the total retention becomes shorter, managers delete older data.
+
+    Settings that you do not give keep their values. The command returns when the policy is active.
     """
     if flags == PolicyFlags():
         raise InvalidConfigError(
@@ -165,7 +164,7 @@ def _activate(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Activate a policy, or preview it, if `check` accepts the present one; print the policy."""
+    """Activate or preview a policy, and print it; `check` raises if the current one forbids it."""
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:
@@ -187,7 +186,7 @@ def _activate(
 def preview_policy(
     session: CommandSession, topic: str, flags: PolicyFlags, current: TopicPolicy | None
 ) -> tuple[TopicPolicy, tuple[str, ...]]:
-    """Return the policy that `flags` would make of `current`, and lines about what it expires."""
+    """Return the policy that `flags` would set, and lines about the data that would expire."""
     wanted = tiering_of(session).preview(topic, flags, timeout_ms=session.remaining_ms())
     unlimited: tuple[UUID, ...] = ()
     if current is None and deletes_nothing(session.topics.on_replicas(topic).leader_configs):
@@ -203,7 +202,7 @@ def set_policy(
     *,
     yes: bool,
 ) -> TopicPolicy:
-    """Activate the policy, after a question if it shortens the topic's retention."""
+    """Activate the policy. Asks first if it shortens the topic's retention, unless `yes`."""
     asked = session
     if not yes:
         _, expiring = preview_policy(session, topic, flags, current)
@@ -235,7 +234,7 @@ def _disable(
     topic: _TopicArgument,
     *,
     delete_remote: Annotated[
-        bool, typer.Option("--delete-remote", help="**Data loss:** delete stored data, too.")
+        bool, typer.Option("--delete-remote", help="**Data loss:** also delete the stored data.")
     ] = False,
     force: ForceOption = False,
     dry_run: Annotated[

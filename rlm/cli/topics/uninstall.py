@@ -64,14 +64,14 @@ def _uninstall(
 ) -> None:
     """End all topics' tiering, and restore their own retention.
 
+    **Data loss:** with --force, the command gives up records that are not stored. It then also
+    restores the retention of topics whose policies were lost with the metadata topic, although it
+    does not know their unstored records.
+
     Removes the policies of patterns, and ends the tiering of each topic as `rlm topic disable`
     does. Stored data stays, and gateways serve it while they run. Let the managers run until the
-    command is done: they store what is not stored yet. You can run the command again. Without a
-    terminal and without --force, it does not ask, because it loses nothing.
-
-    **Data loss:** with --force, the command gives up records that are not stored. With --force, it
-    also restores the retention of topics whose policies were lost with the metadata topic, although
-    it does not know their unstored records.
+    command is done: they store what is not stored yet. You can run the command again. Without
+    --force, the command loses nothing, so it asks only on a terminal.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -82,7 +82,7 @@ def _uninstall(
         failed = end_all(session, ending, ask=ask, force=force, dry_run=dry_run)
     if failed:
         raise RetriableError(
-            "not all topics have their retention back",
+            "cannot restore the retention of all topics",
             topics=",".join(failed),
             advice="The lines above say why. Run the command again; --force gives up records that "
             "are not stored",
@@ -99,7 +99,7 @@ def end_all(
 ) -> list[str]:
     """End all tiering, or with `dry_run` only show it; return the topics that failed.
 
-    Before a change, `ask` shows the policies and asks.
+    `ask` shows the policies and asks the user, before the first change.
     """
     known = _tiered(session)
     policies = _of_existing_topics(session, known)
@@ -134,9 +134,9 @@ def _confirmed(
 
 
 def _remove_levels(session: CommandSession, *, dry_run: bool) -> bool:
-    """Remove the policies of patterns and the default, so that managers tier no topic again.
+    """Remove the policies of patterns and the default, so that managers tier no more topics.
 
-    Returns whether it removed any. With `dry_run`, it only shows them.
+    Returns whether it removed any. With `dry_run`, it only shows the policies.
     """
     writer = PolicyWriter(session.metadata, uuid4)
     levels = policy_levels(session.metadata)
@@ -155,7 +155,7 @@ def _tiered(session: CommandSession) -> list[TopicPolicy]:
 
 
 def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> Iterator[str]:
-    """Yield topics that were tiered after the question: the user did not agree to end those."""
+    """Yield topics that were tiered after the question, which the user did not agree to end."""
     known_ids = {policy.topic_id for policy in known}
     late = [policy for policy in _tiered(session) if policy.topic_id not in known_ids]
     if not late:
@@ -165,14 +165,14 @@ def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> 
     except TieredStorageError as error:
         show_progress(f"cannot check whether topics with new policies exist: {error}")
     for policy in late:
-        show_progress(f"{policy.topic}: it was tiered while this command ran")
+        show_progress(f"{policy.topic}: the topic was tiered while this command ran")
         yield policy.topic
 
 
 def _of_existing_topics(
     session: CommandSession, policies: Iterable[TopicPolicy]
 ) -> list[TopicPolicy]:
-    """Return the policies whose topics exist, by topic name; report the others."""
+    """Return the policies whose topics exist, sorted by topic name; report the others."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
     found = []
@@ -181,7 +181,7 @@ def _of_existing_topics(
         if topic is not None and topic.topic_id == policy.topic_id:
             found.append(policy)
         else:
-            show_progress(f"{policy.topic}: the topic is gone, nothing to restore")
+            show_progress(f"{policy.topic}: the topic no longer exists; nothing is restored")
     return found
 
 
@@ -211,9 +211,9 @@ def _ended(
 def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Iterator[str]:
     """Restore the retention of topics whose policies are lost; without `force`, yield them instead.
 
-    With `dry_run`, it only shows them. Otherwise, it deletes the stored originals of topics whose
-    tiering has ended: managers may stop before that. With neither `force` nor `dry_run`, it also
-    yields `(store)` if the store cannot be checked.
+    With `dry_run`, it only shows them. Otherwise, it also deletes the stored originals of topics
+    whose tiering has ended, because managers may stop before they do so. With neither `force` nor
+    `dry_run`, it yields `(store)` if the store cannot be checked.
     """
     config = session.config.storage
     if config is None:

@@ -53,10 +53,10 @@ def build_gateway(
     *,
     worker: int = 1,
 ) -> GatewayWorker:
-    """Build the gateway of the broker in `log.dirs`, or of the whole cluster without `log.dirs`.
+    """Build the gateway of the broker in `log.dirs`; of the whole cluster if it is not set.
 
-    `http_bound`: the bound address of the gateway's HTTP server. `worker` numbers the processes of
-    one gateway, from 1. Does not contact the cluster. Raises InvalidConfigError if the
+    `http_bound`: the address that the gateway's HTTP server is bound to. `worker` numbers the
+    processes of one gateway, from 1. Does not contact the cluster. Raises InvalidConfigError if the
     configuration or a file that it names is invalid.
     """
     identity = identity_of_host(config)

@@ -1,9 +1,9 @@
 """Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
-Each refresh reads the metadata, which is in this process. If the cluster's last response is 5
-seconds old, or a topic has got a policy since, the refresh also asks for topic ids, partition
+Each refresh reads the metadata cache of this process. If the cluster's last response is at least 5
+seconds old, or a topic has got a policy since, the refresh also requests topic ids, partition
 counts and broker addresses. While the cluster does not answer, the gateway uses the last response.
-Before the first response there is no view, and the gateway cannot serve.
+Before the first response there is no view, and the gateway cannot serve clients.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _UNREAD = "cannot update the view of the cluster's brokers and topics"
 
 
 class Cluster(Protocol):
-    """The connection to the cluster (rlm.broker.bootstrap.Bootstrap)."""
+    """Represents the connection to the cluster (rlm.broker.bootstrap.Bootstrap)."""
 
     def view(self, topics: tuple[str, ...]) -> ClusterView:
-        """Ask the cluster for these topics and all brokers. Raises RetriableError."""
+        """Request these topics and all brokers. Raises RetriableError."""
 
 
 class LiveFacts:
-    """The newest view of cluster and metadata.
+    """Represents the newest view of the cluster and its metadata.
 
     Call `refresh` from one thread. `context` and `applied` are thread-safe and never block.
-    `positions` returns the next offset to apply, by partition of the metadata topic.
+    `positions` returns the next offset to apply for each partition of the metadata topic.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LiveFacts:
         self._partition_counts: Mapping[UUID, int] = {}
         self._asked_ms: int | None = None
         self._asked_topics: frozenset[str] = frozenset()
-        self._logged: set[str] = set()  # bounded: messages are constants
+        self._logged: set[str] = set()  # bounded, because messages are constants
         self._context: GatewayContext | None = None
         self._applied: Mapping[int, int] = {}
 
@@ -92,19 +92,19 @@ class LiveFacts:
     def context(self) -> GatewayContext:
         """Return the newest view. Raises RetriableError before the first refresh."""
         if self._context is None:
-            raise RetriableError("the cluster has not answered yet")
+            raise RetriableError("cannot serve clients: the cluster has not answered yet")
         return self._context
 
     def applied(self) -> Mapping[int, int]:
         """Return the positions that the newest view covers; empty before the first refresh.
 
-        Sessions do not use later events yet: a topic that such an event tiers still counts as not
-        tiered.
+        Sessions do not use later events yet. For example, a topic that a later event tiers still
+        counts as not tiered.
         """
         return self._applied
 
     def _ask_cluster(self, topics: frozenset[str]) -> None:
-        """Ask the cluster if the last response is old or does not cover all of these topics."""
+        """Request a new view if the last response is old or does not cover all of these topics."""
         now_ms = self._clock.monotonic_ms()
         is_fresh = self._asked_ms is not None and now_ms - self._asked_ms < _CLUSTER_AGE_MS
         if is_fresh and topics <= self._asked_topics:

@@ -1,4 +1,4 @@
-"""Chooses what a gateway serves: the broker on its host or, without one, the whole cluster."""
+"""Chooses what a gateway serves: the broker of `log.dirs`, else the whole cluster."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingContext:
-    """The inputs of `serving_mode`.
+    """Represents the inputs of `serving_mode`.
 
-    `identity`: the broker on this host, None without one. `worker`: this process's number among
-    the gateway's processes. `listener`: bound to `gateway.listener`; listens after its endpoint is
-    opened. `unserved`: a gateway with an endpoint for each broker calls it at each update, with the
-    number of unserved brokers. `towards`: as in rlm.process.local_address.
+    `identity`: the broker on this host, None if there is none. `worker`: this process's number
+    among the gateway's processes. `listener`: a socket bound to `gateway.listener`, which listens
+    after its endpoint is opened. `unserved`: receives the number of unserved brokers at each
+    update, if each broker has an endpoint. `towards`: see rlm.process.local_address.
     """
 
     config: Config
@@ -64,13 +64,13 @@ class ServingContext:
 
     @property
     def bound(self) -> HostPort:
-        """The address that `listener` is bound to."""
+        """Return the address that `listener` is bound to."""
         host, port = self.listener.getsockname()[:2]
         return HostPort(host=host, port=port)
 
     @property
     def route(self) -> BrokerRoute:
-        """The route from this host to the broker or, without a broker, to the cluster."""
+        """Return the route from this host to its broker; to any broker if it has none."""
         broker_id = NO_BROKER if self.identity is None else self.identity.node_id
         return BrokerRoute(broker_id=broker_id, towards=self.towards)
 
@@ -92,12 +92,12 @@ class ServingContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingMode:
-    """The brokers that a gateway serves, and its identity.
+    """Represents the brokers that a gateway serves, and its identity.
 
     `address`: where clients find the first endpoint. `own` describes this gateway; call it after
     `address` is known. `process_id` is the same in every run. Call `confirm` before the gateway
-    writes to the cluster: it raises ForeignClusterError or NotFoundError if this is not the
-    expected cluster, and RetriableError if that is unknown.
+    writes to the cluster. It raises ForeignClusterError or NotFoundError if this is not the
+    expected cluster, and RetriableError if the cluster does not answer.
     """
 
     routing: Routing
@@ -109,7 +109,7 @@ class ServingMode:
 
 
 def identity_of_host(config: Config) -> BrokerIdentity | None:
-    """Return the broker that owns `log.dirs`, None if not set.
+    """Return the broker that owns `log.dirs`; None if the key is not set.
 
     Raises the errors of `check_host`.
     """
@@ -209,8 +209,8 @@ def _whole_cluster_mode(
         process_id=uuid5(
             state_id(context.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
-        # The manager or gateway next to a broker creates this topic. Without it, this is probably
-        # another cluster.
+        # The manager or gateway next to a broker creates this topic. If the topic is missing, this
+        # is probably another cluster.
         confirm=lambda: _require_topic(context.topic),
     )
 

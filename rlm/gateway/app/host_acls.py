@@ -1,4 +1,4 @@
-"""Counts ACLs that name a host: they match the gateway's address, not its clients'."""
+"""Counts ACLs that name a host: brokers compare it with the gateway's address, not a client's."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ALL = DescribeAclsRequest(
 
 
 def count_host_acls(broker: Requester) -> int:
-    """Count the cluster's ACLs that name a host; 0 without an authorizer.
+    """Count the cluster's ACLs that name a host; 0 if the cluster has no authorizer.
 
-    Raises RetriableError if DESCRIBE on the cluster is missing.
+    Raises RetriableError if the user lacks Describe on the cluster.
     """
     response = broker.request(DESCRIBE_ACLS, _ALL)
     if response.error_code == ErrorCode.SECURITY_DISABLED:
@@ -42,7 +42,7 @@ def count_host_acls(broker: Requester) -> int:
 
 
 def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
-    """Count ACLs that name a host and warn of them; log at debug level if they cannot be listed."""
+    """Count ACLs that name a host, and warn if there are any. Logs an error at debug level."""
     try:
         with cluster.any_broker() as broker:
             count = count_host_acls(broker)

@@ -18,8 +18,8 @@ _AUTHORIZATION_AGE_MS = 100
 def share_of_worker(config: Config) -> Config:
     """Return the configuration of one of `gateway.workers` processes, with its share of limits.
 
-    Shares are equal and rounded up, and an unlimited rate stays unlimited. Processes do not share
-    unused limits, so one process can refuse a client while another has capacity left.
+    Shares are equal and rounded up; an unlimited rate stays unlimited. A process cannot use the
+    unused share of another, so it can refuse a client while another has capacity left.
     """
     gateway, limits = config.gateway, config.gateway_limits
     count = gateway.worker_count
@@ -73,7 +73,7 @@ def session_limits(config: Config) -> SessionLimits:
 
 
 def server_limits(config: Config) -> ServerLimits:
-    """Return the server's limits of connections, and its timeouts."""
+    """Return the server's limits on connections, and its timeouts."""
     limits = config.gateway_limits
     return ServerLimits(
         connection_count=config.gateway.max_connections,
@@ -86,7 +86,7 @@ def server_limits(config: Config) -> ServerLimits:
 
 
 def read_permits(config: Config, clock: Clock) -> ReadPermits:
-    """Return the permits for remote fetches, with the configured quota."""
+    """Build the permits for remote fetches, with the configured quota."""
     limits = config.gateway_limits
     settings = FetchQuotaSettings(
         bytes_per_second=limits.fetch_bytes_per_second,

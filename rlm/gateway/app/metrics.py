@@ -1,7 +1,7 @@
 """Exports a gateway process's metrics, read from the counters of its parts at each scrape.
 
-Names are Kafka's in Prometheus spelling wherever Kafka measures the same. Each value is that
-of one process; the supervisor adds a label with the process's name.
+A metric that Kafka also has uses Kafka's name, in Prometheus spelling. Each value is that of one
+process; the supervisor adds a label with the process's name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rsm.cache.chunk_cache import ChunkCacheState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySources:
-    """The sources of values, read on the scraping thread."""
+    """Represents the sources of values, which the thread of a scrape reads."""
 
     counts: GatewayCounts
     permits: ReadPermits
@@ -45,7 +45,7 @@ class GatewaySources:
 
 
 class GatewayMetrics(Collector):
-    """The gateway's collector. Register it once. Thread-safe."""
+    """Collects the gateway's metrics. Register it once. Thread-safe."""
 
     def __init__(self, sources: GatewaySources) -> None:
         self._sources = sources
@@ -69,7 +69,7 @@ class GatewayMetrics(Collector):
 
 
 def gateway_descriptions() -> Sequence[MetricDescription]:
-    """Return the descriptions of all metrics, as the documentation lists them."""
+    """Return the descriptions of all metrics, in the order of the documentation."""
     return (
         *(measure.description for measure in _MEASURES),
         _THROTTLE_TIME,
@@ -101,27 +101,28 @@ _THROTTLE_TIME = MetricDescription(
     kind="summary",
     unit=MetricUnit.MILLISECONDS,
     labels=(),
-    meaning="Milliseconds until the remote-read quota allows the next read, summed over the "
-    "fetches that it left without stored data. The count is the number of these fetches.",
+    meaning="Milliseconds until the remote-read quota allowed the next read, summed over the "
+    "fetches that got no stored data because of the quota. The count is the number of these "
+    "fetches.",
 )
 _OUTCOMES = {
-    RemoteCount.SERVED: "",
-    RemoteCount.READING: "continues in the background",
-    RemoteCount.THROTTLED: "by the quota",
-    RemoteCount.QUEUE_FULL: "too many reads",
-    RemoteCount.OUT_OF_RANGE: "",
-    RemoteCount.DIVERGING: "in the leader epoch",
-    RemoteCount.GAP: "no stored batch, and the next one is local",
+    RemoteCount.SERVED: "the response has stored batches",
+    RemoteCount.READING: "the read continues in the background",
+    RemoteCount.THROTTLED: "the quota is used up",
+    RemoteCount.QUEUE_FULL: "too many reads run or wait",
+    RemoteCount.OUT_OF_RANGE: "OFFSET_OUT_OF_RANGE",
+    RemoteCount.DIVERGING: "the client's leader epoch diverges",
+    RemoteCount.GAP: "no stored batch; the next one is local",
     RemoteCount.STORAGE_ERROR: "KAFKA_STORAGE_ERROR",
 }
-_FIRST_BATCH_SOURCES = ("memory", "store")
+_FIRST_BATCH_SOURCES = {"memory": "first batch in memory", "store": "first batch elsewhere"}
 _FIRST_BATCH = MetricDescription(
     name="rlm_gateway_first_batch_seconds",
     kind="histogram",
     unit=MetricUnit.SECONDS,
-    labels=(one_of("source", *_FIRST_BATCH_SOURCES),),
-    meaning="Time from the start of a remote read until its batches are ready. `source`: where the "
-    "first batch was.",
+    labels=(explained("source", **_FIRST_BATCH_SOURCES),),
+    meaning="Time from the start of a remote read until its batches are ready, for reads that "
+    "return batches.",
 )
 _REMOTE_LOG = "kafka_log_remote"
 _MEASURES: tuple[Measure[GatewaySources], ...] = (
@@ -130,7 +131,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.BYTES,
         (TOPIC,),
-        "Bytes of stored data sent to clients.",
+        "Bytes of stored data in responses to clients.",
         _by_topic(lambda counts: counts.size_bytes),
     ),
     Measure(
@@ -138,7 +139,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (TOPIC,),
-        "Started reads of a partition's stored data, from memory or from the store.",
+        "Reads of a partition's stored data that started, from memory or from the store.",
         _by_topic(lambda counts: counts.requests),
     ),
     Measure(
@@ -154,7 +155,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.COUNT,
         (),
-        "Reads of a partition's stored data, both running and waiting for a thread.",
+        "Reads of a partition's stored data that run or wait for a thread.",
         _one(lambda sources: sources.permits.taken_count),
     ),
     Measure(
@@ -178,7 +179,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (explained("outcome", **{each.value: text for each, text in _OUTCOMES.items()}),),
-        "Partitions of fetches that needed stored data.",
+        "Partitions of fetches that needed stored data, counted when each fetch is answered.",
         lambda sources: [
             ((outcome.value,), count) for outcome, count in dict(sources.counts.remote).items()
         ],
@@ -190,7 +191,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         (
             any_of(
                 "client_id",
-                "the client's id; `other` beyond a hundred ids that read within 10 minutes",
+                "the client's id; `other` for further ids while 100 have read within 10 minutes",
             ),
         ),
         "Bytes of stored data sent, by client id.",
@@ -209,8 +210,8 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (),
-        "Accepted connections of clients, with TLS after the handshake. Without TLS, includes "
-        "those that the gateway closed at once.",
+        "Accepted connections of clients. A TLS connection counts after its handshake. Plain-text "
+        "connections that the gateway closes at once count, too.",
         _one(lambda sources: sources.counts.accepted),
     ),
     Measure(
@@ -218,7 +219,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (one_of("reason", *(cause.value for cause in DisconnectCause)),),
-        "Closed connections of clients. `reason`: the disconnect cause.",
+        "Closed connections of clients, by disconnect cause (see docs/operations.md).",
         lambda sources: [
             ((reason.value,), count) for reason, count in dict(sources.counts.closed).items()
         ],
@@ -228,7 +229,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (
-            any_of("topic", "a topic; `other` beyond the first thousand combinations of labels"),
+            any_of("topic", "a topic; `other` after the first 1000 combinations of labels"),
             PARTITION,
             one_of("kind", AnomalyKind.MISSING.label, AnomalyKind.CORRUPT.label),
         ),
@@ -240,7 +241,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.BYTES,
         (),
-        "Bytes of memory with chunks that are cached, being read or being sent.",
+        "Bytes of memory for chunks that are cached, being read, or leased.",
         _one(lambda sources: sources.cache().buffered_bytes),
     ),
     Measure(
@@ -256,8 +257,8 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "rlm_chunk_cache_requests",
         "counter",
         MetricUnit.COUNT,
-        (explained("result", hit="in memory", joined="already being read", miss=""),),
-        "Lookups of chunks.",
+        (explained("result", hit="in memory", joined="already being read", miss="starts a read"),),
+        "Chunks that reads requested from the cache.",
         _cache_requests,
     ),
     Measure(
@@ -273,7 +274,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (),
-        "Chunks prefetched.",
+        "Chunks whose prefetch started.",
         _one(lambda sources: sources.cache().counts.read_ahead_count),
     ),
     Measure(
@@ -289,7 +290,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.COUNT,
         (),
-        "Reads that wait for memory of the cache.",
+        "Reads that wait for memory in the cache.",
         _one(lambda sources: sources.cache().waiting_count),
     ),
     Measure(
@@ -297,7 +298,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.COUNT,
         (),
-        "Readers that share the memory of the cache.",
+        "Readers that share the cache's memory.",
         _one(lambda sources: sources.cache().reader_count),
     ),
 )

@@ -1,6 +1,6 @@
 """Raises the process's limit of open files, and warns if its clients need a higher one.
 
-Some container engines start processes with a soft limit of 1024, and a much higher hard limit.
+Some container engines start processes with a soft limit of 1024 and a much higher hard limit.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import resource
 
 from rsm.segment.log_line import LogLine
 
-# One socket to the client and one to the broker. A spliced response uses four more file descriptors
-# while it is in flight; without free descriptors, the gateway relays it without a splice.
+# Each connection has a socket to the client and one to the broker. A spliced response uses four
+# more file descriptors while it is in flight. If none are free, the gateway relays it unspliced.
 _OF_CONNECTION = 2
-# For the metadata and disk caches, connections to store and cluster, and listening sockets.
+# The caches on disk, connections to store and cluster, and listening sockets need the others.
 _OF_OTHERS = 1024
 _log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 def raise_open_file_limit() -> int:
     """Raise the soft limit to the hard limit, also for later child processes.
 
-    Returns the soft limit, which is unchanged if it cannot be raised.
+    Returns the soft limit. If it cannot be raised, logs a warning and returns it unchanged.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:
@@ -36,7 +36,7 @@ def raise_open_file_limit() -> int:
 
 
 def warn_of_few_open_files(limit: int, *, connection_count: int) -> None:
-    """Log a warning if the limit is too low for this number of connections of clients."""
+    """Log a warning if the limit is too low for this number of client connections."""
     needed = _OF_CONNECTION * connection_count + _OF_OTHERS
     if limit != resource.RLIM_INFINITY and limit < needed:
         _log.warning(

@@ -29,7 +29,7 @@ LISTENER_KEY = "gateway.listener"
 
 
 class Gateway(WorkerView, Worker, Protocol):
-    """The gateway to run, as rlm.gateway.app.app builds it."""
+    """Represents the gateway to run, as rlm.gateway.app.app builds it."""
 
 
 GatewayBuilder = Callable[[Config, socket.socket, HostPort, Metrics], Gateway]
@@ -45,8 +45,8 @@ def run_gateway(
 ) -> None:
     """Run a gateway until a stop signal or until its parent exits, as `run_worker` does.
 
-    `build` receives the clients' socket, which does not listen yet: the inherited `gateway_fd`,
-    else a new one bound to `gateway.listener`.
+    `build` receives the clients' socket, which does not listen yet. That is the inherited socket
+    `gateway_fd` if there is one, else a new one bound to `gateway.listener`.
     """
     program = _GatewayProgram(build, gateway_fd=gateway_fd)
     run_worker(program, load, rest_fd=rest_fd, supervised=supervised)
@@ -81,7 +81,7 @@ class _GatewayProgram(WorkerProgram):
         listener = config.gateway.listener
         if listener is None:
             raise InvalidConfigError(
-                "no gateway is configured",
+                "cannot run a gateway: its listener is empty",
                 key=LISTENER_KEY,
                 advice="Set it to the host and port that clients connect to",
             )

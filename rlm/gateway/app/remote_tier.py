@@ -39,11 +39,11 @@ _WORKER = "worker-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pools:
-    """Thread pools, separate so that rewrites never delay fetches.
+    """Represents thread pools, which are separate so that rewrites never delay fetches.
 
-    `store` only reads the store; `fetch_starts` starts remote fetches. Rewrites that may wait for
-    the store run in `lookups`, the others in `rewrites`. For all rewrites, `rewrite_reads` reads
-    the store and `rewrite_writes` writes to the metadata topic.
+    `store` only reads the store, and `fetch_starts` starts remote fetches. Rewrites that may wait
+    for the store run in `lookups`, all others in `rewrites`. For all rewrites, `rewrite_reads`
+    reads the store, and `rewrite_writes` writes to the metadata topic.
     """
 
     store: ThreadPoolExecutor
@@ -66,7 +66,7 @@ class _Pools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTier:
-    """The parts that outlive a connection; closing `resources` closes them."""
+    """Represents the parts that outlive a connection. Closing `resources` closes them."""
 
     clock: Clock
     topic: EventTopic
@@ -83,7 +83,7 @@ class GatewayTier:
 
 
 def open_tier(config: Config, metrics: Metrics, worker: int) -> GatewayTier:
-    """Build the tier and open its store. `worker` numbers the gateway's processes from 1."""
+    """Build the tier, and open its store. `worker` numbers the gateway's processes, from 1."""
     clock = SystemClock()
     topic = open_metadata_topic(config.cluster, config.metadata, follows=True)
     metadata = open_metadata_manager(
@@ -172,7 +172,7 @@ def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteSto
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
-    """Remove the disk caches of workers above `worker_count`: no process uses them any more."""
+    """Remove the disk caches of workers above `worker_count`, which no process uses any more."""
     for path in directory.glob(f"{_WORKER}*"):
         number = path.name.removeprefix(_WORKER)
         if number.isdecimal() and int(number) > worker_count:
@@ -201,6 +201,6 @@ def _chunk_cache(
 
 
 def _cache_directory(config: Config, worker: int) -> Path:
-    """Return this process's own directory: a cache has one writer."""
+    """Return this process's own directory, because a cache can have only one writer."""
     name = "cache" if worker == 1 else f"cache-{worker}"
     return config.host.state_dir / "gateway" / name

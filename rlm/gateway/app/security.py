@@ -20,9 +20,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTls:
-    """Functions that return the TLS context of a new connection; None for plain text.
+    """Represents the sources of TLS contexts for new connections; None for plain text.
 
-    Call them from one thread.
+    Call each function from one thread.
     """
 
     towards_clients: Callable[[], ssl.SSLContext] | None
@@ -47,7 +47,7 @@ def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
         return renewed
 
     for warning in security_warnings(config.gateway_tls, _own_security(config)):
-        _log.warning(LogLine("TLS settings of the gateway may be unintended", reason=warning))
+        _log.warning(LogLine("the gateway's TLS settings may be unintended", reason=warning))
     return _tls(config, clock, renewals)
 
 

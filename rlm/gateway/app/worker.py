@@ -1,4 +1,4 @@
-"""Runs a gateway: its threads, when it accepts clients, and whether it is ready.
+"""Runs a gateway: starts its threads, accepts clients when it can, and reports its readiness.
 
     facts       refreshes the view of cluster and metadata, every second
     heartbeat   registers the gateway, its address and its metadata positions
@@ -7,8 +7,9 @@
     loop        serves the clients' connections
 
 The gateway accepts clients only after it has read the metadata topic to its end and the cluster
-has answered. While clients must not get its address, it accepts no clients and registers without
-the address, so that no other gateway redirects clients to it. rlm.gateway.app.app builds it.
+has answered. While clients must not get the gateway's address, the gateway accepts no clients. It
+then registers without the address, so that no other gateway redirects clients to it.
+rlm.gateway.app.app builds the worker.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ _ANOMALIES_INTERVAL_MS = 5_000
 
 
 class GatewayWorker:
-    """A running gateway. Call `start` and `stop` from one thread; the rest is thread-safe."""
+    """Represents a running gateway.
+
+    Call `start` and `stop` from one thread; the rest is thread-safe.
+    """
 
     def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
@@ -62,10 +66,10 @@ class GatewayWorker:
         serving: ExitStack,
         resources: ExitStack,
     ) -> None:
-        """`confirm_cluster` runs before the gateway writes to the cluster; it may raise.
+        """`confirm_cluster` runs before the gateway writes to the cluster, and may raise.
 
-        `server` serves clients with `parts`. `stop` closes `serving`, the clients' connections,
-        before `resources`.
+        `server` serves clients with `parts`. `serving` closes the clients' connections; `stop`
+        closes it before `resources`.
         """
         self._confirm_cluster = confirm_cluster
         self._metadata = metadata
@@ -107,7 +111,7 @@ class GatewayWorker:
         if isinstance(problem, ForeignClusterError):
             return problem
         if self._server.has_ended:
-            return RetriableError("the loop that serves clients has ended")
+            return RetriableError("cannot serve clients: the event loop has ended")
         return None
 
     def is_hanging(self) -> bool:
@@ -122,7 +126,7 @@ class GatewayWorker:
         return not reasons, reasons
 
     def warnings(self) -> Sequence[str]:
-        """Return none: warnings about partitions come from their leaders' managers."""
+        """Return no warnings: the leaders' managers report those about partitions."""
         return ()
 
     def sign_off(self) -> None:
@@ -137,7 +141,7 @@ class GatewayWorker:
             for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
-        # The heartbeat ends last, because a gateway that is registered as stopped counts as gone.
+        # The heartbeat ends last, because other processes treat a stopped gateway as gone at once.
         if self._started and self._signs_off.is_set():
             left_ms = deadline_ms - self._clock.monotonic_ms()
             self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))
@@ -165,7 +169,7 @@ class GatewayWorker:
     def _beat(self) -> None:
         """Register the gateway; after `sign_off`, register it as stopped if it was registered.
 
-        Raises RetriableError before the gateway accepts clients or has an address problem.
+        Raises RetriableError while the gateway neither accepts clients nor has an address problem.
         """
         if self._signs_off.is_set():
             if self._is_registered:
@@ -189,7 +193,7 @@ class GatewayWorker:
         self._contact.record_heartbeat()
 
     def _reasons(self) -> Sequence[str]:
-        """Return why this process is not ready, without the state of its heartbeats."""
+        """Return why this process is not ready, apart from missing heartbeats."""
         problems = [self._address_problem, self._facts_loop.problem()]
         reasons = [str(problem) for problem in problems if problem is not None]
         if not reasons and not self._is_serving():
@@ -212,4 +216,4 @@ class GatewayWorker:
     def _require_ready(self) -> None:
         metadata = self._metadata.readiness()
         if not metadata.is_ready:
-            raise RetriableError(metadata.reason or "metadata is not ready")
+            raise RetriableError(metadata.reason or "the metadata is not ready")

@@ -1,4 +1,4 @@
-"""Keeps the current or last address of each broker of a cluster."""
+"""Keeps the current address of each live broker, and the last address of each absent one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rsm.segment.errors import NotFoundError
 
 
 class BrokerAddresses:
-    """The addresses of live and absent brokers.
+    """Represents the addresses of live and absent brokers.
 
     Call `update` from one thread; the rest is thread-safe.
     """
@@ -22,14 +22,14 @@ class BrokerAddresses:
 
     @property
     def live(self) -> Mapping[int, HostPort]:
-        """Addresses of the live brokers, by node id."""
+        """Return the addresses of the live brokers, by node id."""
         return self._live
 
     @property
     def known(self) -> Mapping[int, HostPort]:
-        """The addresses of the live brokers, and the last address of each absent broker.
+        """Return the addresses of the live brokers, and the last address of each absent broker.
 
-        An absent broker's address is left out if a live one now uses it.
+        The result omits an absent broker if a live one now uses its address.
         """
         return self._known
 
@@ -43,7 +43,7 @@ class BrokerAddresses:
         self._live, self._known = live, {**away, **live}
 
     def rotate(self) -> tuple[HostPort, ...]:
-        """Return the addresses of all live brokers, starting with the next one at each call."""
+        """Return the addresses of all live brokers. Each call starts with a later broker."""
         addresses = tuple(self._live.values())
         if not addresses:
             return ()
@@ -54,7 +54,7 @@ class BrokerAddresses:
     def of(self, node_id: int) -> tuple[HostPort, ...]:
         """Return the current or last address of a broker.
 
-        Empty if the broker is unknown, or another one now uses the address.
+        Returns an empty tuple if the broker is unknown, or if another broker now uses its address.
         """
         address = self._known.get(node_id)
         return () if address is None else (address,)

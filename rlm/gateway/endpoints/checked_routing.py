@@ -1,7 +1,7 @@
 """Checks that clients do not get an unusable address of the gateway, such as loopback.
 
-rlm.policy.peers.gateway_address decides; this module gathers the facts and keeps the result
-current.
+rlm.policy.peers.gateway_address decides whether an address is usable. This module collects its
+input, and decides again when the input changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class CheckedRouting:
-    """A routing that also checks whether clients may get this gateway's address.
+    """Represents a routing that also checks whether clients may get this gateway's address.
 
     Call `update` and `topology` from one thread; the properties are thread-safe.
     """
@@ -39,7 +39,7 @@ class CheckedRouting:
     ) -> None:
         """`own` is called only after `address` is known.
 
-        `is_own_host` returns whether a name resolves to `host`; None if it does not resolve.
+        `is_own_host` returns whether a host name resolves to `host`; None if it cannot be resolved.
         """
         self._http = http
         self._routing = routing
@@ -52,7 +52,10 @@ class CheckedRouting:
         self._problem: str | None = None
 
     def update(self, view: ClusterView) -> None:
-        """Replace the live brokers. May wait for DNS. Raises as `OwnAddress` and the routing."""
+        """Replace the live brokers. May wait for DNS.
+
+        Raises the errors of `OwnAddress.update` and `Routing.update`.
+        """
         self._address.update(view)
         self._routing.update(view)
         self._http.update(view)
@@ -73,8 +76,8 @@ class CheckedRouting:
     ) -> GatewayTopology:
         """Return the current topology, and decide `problem` again.
 
-        Gateways of version 0.1.0 register loopback addresses. While another host exists, this
-        method ignores such registrations.
+        Gateways of version 0.1.0 register loopback addresses. While the cluster has another host,
+        this method ignores such registrations.
         """
         known = tuple(registrations)
         others = other_hosts(
@@ -91,25 +94,25 @@ class CheckedRouting:
 
     @property
     def address(self) -> str:
-        """This gateway's address, even with a `problem`. Raises RetriableError while unknown."""
+        """Return this gateway's address, usable or not. Raises RetriableError while unknown."""
         return str(self._address.get())
 
     @property
     def http_address(self) -> str:
-        """The address of this gateway's HTTP server; empty if other hosts cannot reach it."""
+        """Return this gateway's HTTP address; empty if other hosts cannot reach the server."""
         return self._http.registered
 
     @property
     def problem(self) -> str | None:
-        """Why clients must not get this gateway's address; None if they may.
+        """Return why clients must not get this gateway's address; None if they may.
 
-        None also before the first call of `topology`.
+        Returns None also before the first call of `topology`.
         """
         return self._problem
 
     @property
     def broker_address(self) -> str:
-        """The address that this gateway's broker advertises; empty if unknown."""
+        """Return the address that this gateway's broker advertises; empty if unknown."""
         return self._broker_address
 
     def _decide(
@@ -121,7 +124,7 @@ class CheckedRouting:
         if problem is not None and self._problem is None:
             _log.warning(problem)
         elif problem is None and self._problem is not None:
-            _log.info("the advertised address can be used again")
+            _log.info("clients may get the gateway's address again")
         self._problem = problem
 
 

@@ -1,4 +1,4 @@
-"""An endpoint: an address that a gateway listens on, and the brokers of its clients."""
+"""Defines endpoints: the addresses that a gateway listens on, and the brokers reached there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rlm.config.values import HostPort
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Endpoint:
-    """An address that a gateway listens on, with its upstreams.
+    """Represents an address that a gateway listens on, and its upstreams.
 
     `listener` is bound; the server that opens the endpoint listens on it and closes it.
-    `upstreams` returns the current broker addresses in the order to try; empty without a broker.
-    `upstreams_of_name`, if set, does so for clients that send a server name in their TLS
-    handshake. The server calls both on its loop; they do not block.
+    `upstreams` returns the current broker addresses in the order to try; empty if no broker is
+    known. `upstreams_of_name`, if set, does the same for clients that send a server name in their
+    TLS handshake. The server calls both functions on its loop, so they must not block.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Endpoint:
     upstreams_of_name: Callable[[str], Sequence[HostPort]] | None = None
 
     def upstreams_for(self, server_name: str | None) -> Sequence[HostPort]:
-        """Return the brokers for a client that sent this server name, or None."""
+        """Return the upstreams of a client; `server_name` is None if the client sent no name."""
         if server_name is None or self.upstreams_of_name is None:
             return self.upstreams()
         return self.upstreams_of_name(server_name)

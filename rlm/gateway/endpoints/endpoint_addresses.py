@@ -1,8 +1,8 @@
 """Computes the listening and the advertised address of each broker's endpoint. Pure.
 
-Without `gateway.node.listeners`, a broker's endpoint has the bootstrap endpoint's host, and as port
-the bootstrap endpoint's port + 1 + node id. Operators can thus compute all ports, for example for
-firewall rules.
+If `gateway.node.listeners` is not set, each broker's endpoint has the host of the bootstrap
+endpoint. Its port is the bootstrap endpoint's port + 1 + node id, so operators can compute all
+ports, for example for firewall rules.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _LAST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointAddresses:
-    """The addresses of a gateway's endpoints.
+    """Represents the addresses of a gateway's endpoints.
 
-    `bootstrap`: the bound address of the bootstrap endpoint. `advertised`: the address that
-    clients get for it. `listeners` maps node ids to addresses to listen on; if it is not empty,
-    other brokers get no endpoint. `addresses` overrides the advertised addresses by node id.
+    `bootstrap` is the bound address of the bootstrap endpoint; `advertised` is the address that
+    clients get for that endpoint. `listeners` maps node ids to addresses to listen on; if it is
+    not empty, other brokers get no endpoint. `addresses` overrides the advertised addresses by
+    node id.
     """
 
     bootstrap: HostPort
@@ -32,13 +33,13 @@ class EndpointAddresses:
     addresses: Mapping[int, HostPort] = field(default_factory=dict)
 
     def listener_of(self, node_id: int) -> HostPort:
-        """Return the address to listen on for a broker. Raises InvalidConfigError without one."""
+        """Return the address to listen on for a broker; raise InvalidConfigError if it has none."""
         if not self.listeners:
             return _address_after(self.bootstrap, node_id)
         found = self.listeners.get(node_id)
         if found is None:
             raise InvalidConfigError(
-                "the gateway has no address to listen on for the broker",
+                "cannot open the broker's endpoint: it has no address to listen on",
                 key=LISTENERS_KEY,
                 node_id=node_id,
                 advice="Map the broker to an address",
@@ -46,9 +47,10 @@ class EndpointAddresses:
         return found
 
     def address_of(self, node_id: int, *, bound_port: int) -> HostPort:
-        """Return the address that clients get for a broker. Raises InvalidConfigError.
+        """Return the address that clients get for a broker.
 
-        `bound_port`: the port that the broker's endpoint listens on.
+        `bound_port` is the port that the broker's endpoint listens on. Raises InvalidConfigError if
+        the computed port is above 65535.
         """
         if node_id in self.addresses:
             return self.addresses[node_id]
@@ -61,7 +63,7 @@ def _address_after(first: HostPort, node_id: int) -> HostPort:
     port = first.port + 1 + node_id
     if port > _LAST_PORT:
         raise InvalidConfigError(
-            "the port of the broker's endpoint is above 65535",
+            "the port of the broker's endpoint is invalid: it must be at most 65535",
             key=LISTENERS_KEY,
             node_id=node_id,
             port=port,

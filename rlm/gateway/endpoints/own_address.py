@@ -1,10 +1,10 @@
 """Finds the addresses that a gateway registers: one for clients, and one for its HTTP server.
 
-Each is the advertised address, if set, else the address that the listener is bound to. The local
-address of the route to the broker replaces a wildcard, because other hosts reach the broker over
-the same network. If that address is loopback, clients get this host's name, and the gateway
-registers no address for its HTTP server. With TLS, clients always get the name instead of a
-wildcard, because certificates name hosts.
+Each is the advertised address if one is set, else the address that the listener is bound to. The
+local address of the route to the broker replaces a wildcard, because other hosts reach the broker
+over the same network. If that address is loopback, clients get this host's name, and the gateway
+registers no address for its HTTP server. With TLS, the host's name always replaces a wildcard for
+clients, because certificates name hosts.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from rsm.segment.errors import NotFoundError, RetriableError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRoute:
-    """The route from this host to broker `broker_id`, or with NO_BROKER to any broker.
+    """Represents the route from this host to broker `broker_id`; with NO_BROKER, to any broker.
 
-    `towards` returns the local IP address of a connection to a host and port, or raises
-    RetriableError.
+    `towards` returns the local IP address of a connection to a host and port. It raises
+    RetriableError if there is no route.
     """
 
     broker_id: int
@@ -34,7 +34,7 @@ class BrokerRoute:
     def local_address(self, view: ClusterView) -> str:
         """Return the IP address of this host on that route. May block.
 
-        Raises NotFoundError if the broker is absent, or RetriableError.
+        Raises NotFoundError if the broker is absent. Raises RetriableError if no address is found.
         """
         return self._towards_any(self._brokers(view))
 
@@ -44,7 +44,7 @@ class BrokerRoute:
         return sorted(view.brokers.values(), key=lambda each: each.node_id)
 
     def _towards_any(self, brokers: Sequence[BrokerAddress]) -> str:
-        problem = RetriableError("the cluster has no live broker")
+        problem = RetriableError("cannot find a route: the cluster has no live broker")
         for each in brokers:
             try:
                 return self.towards(each.host, each.port)
@@ -55,27 +55,27 @@ class BrokerRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WildcardListener:
-    """A listener for clients on all addresses of this host."""
+    """Represents a listener for clients on all addresses of this host."""
 
     port: int
     host_name: str
     route: BrokerRoute
 
     def address(self, view: ClusterView) -> HostPort:
-        """Return the address to advertise. Blocks and raises as `BrokerRoute.local_address`."""
+        """Return the address to advertise. Blocks and raises like `BrokerRoute.local_address`."""
         found = self.route.local_address(view)
         return HostPort(host=self.host_name if is_loopback(found) else found, port=self.port)
 
 
 class OwnAddress:
-    """The address of one gateway. Call `update` from one thread; `get` is thread-safe."""
+    """Represents a gateway's address. Call `update` from one thread; `get` is thread-safe."""
 
     def __init__(self, given: HostPort | WildcardListener) -> None:
         self._listener = given if isinstance(given, WildcardListener) else None
         self._known = given if isinstance(given, HostPort) else None
 
     def update(self, view: ClusterView) -> None:
-        """Decide the address at the first call that succeeds.
+        """Set the address at the first call that succeeds; later calls do nothing.
 
         Raises the errors of `WildcardListener.address`.
         """
@@ -83,21 +83,22 @@ class OwnAddress:
             self._known = self._listener.address(view)
 
     def get(self) -> HostPort:
-        """Return the address. Raises RetriableError before it is decided."""
+        """Return the address. Raises RetriableError until `update` has succeeded."""
         if self._known is None:
-            raise RetriableError("the gateway's address is unknown until the cluster has answered")
+            raise RetriableError("cannot find the gateway's address: the cluster has not answered")
         return self._known
 
 
 class HttpAddress:
-    """The address that a gateway registers for its HTTP server. Call `update` from one thread.
+    """Represents the address that a gateway registers for its HTTP server.
 
-    It is empty while other hosts cannot reach the server. A server on loopback serves only the
-    supervisor on its own host, whatever `rest.advertised.listener` says.
+    Call `update` from one thread. The address is empty while other hosts cannot reach the server. A
+    server on loopback serves only the supervisor on its host, whatever `rest.advertised.listener`
+    is.
     """
 
     def __init__(self, bound: HostPort, *, advertised: HostPort | None, route: BrokerRoute) -> None:
-        """Take the server's `bound` address; `advertised` is the setting, None if not given."""
+        """`bound` is the server's bound address; `advertised` is the setting, None if not set."""
         self._bound = bound
         self._route = route
         self._is_given = advertised is not None
@@ -113,7 +114,7 @@ class HttpAddress:
 
     @property
     def registered(self) -> str:
-        """The address to register. Thread-safe."""
+        """Return the address to register; empty if there is none. Thread-safe."""
         return self._registered
 
 

@@ -1,12 +1,13 @@
 """Opens and closes the endpoints of a gateway for a whole cluster: one for each broker.
 
 The bootstrap endpoint, which leads to any broker, stays open. The gateway opens a broker's endpoint
-when it first sees the broker, and closes it after the broker has been absent for 10 minutes. Until
-then the gateway disconnects clients of the absent broker. At each update it retries the endpoints
-that it could not open. It redirects clients of an unserved broker to the bootstrap endpoint, where
-they request metadata again. With `direct_if_unserved`, they get the broker's own address instead.
+when it first sees the broker, and closes the endpoint 10 minutes after the broker disappeared.
+Until then, the gateway disconnects clients of the absent broker. At each update, the gateway
+retries the endpoints that it could not open. It redirects clients of an unserved broker to the
+bootstrap endpoint, where they request metadata again. With `direct_if_unserved`, such clients get
+the broker's own address instead.
 
-It never redirects clients to gateways of single brokers.
+A gateway for a whole cluster never redirects clients to gateways of single brokers.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _GONE_MS = 600_000
 
 
 class EndpointListener(Protocol):
-    """The part that accepts clients (rlm.gateway.listener.server_thread)."""
+    """Accepts clients at endpoints (rlm.gateway.listener.server_thread)."""
 
     def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint, and own its socket. Raises RetriableError."""
+        """Accept clients at an endpoint, and own its socket. Raises RetriableError if it cannot."""
 
     def close(self, endpoint: Endpoint) -> None:
         """Stop accepting clients at an endpoint; its open connections continue."""
@@ -46,10 +47,11 @@ class EndpointListener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerBrokerSettings:
-    """The settings of PerBrokerRouting.
+    """Represents the settings of PerBrokerRouting.
 
-    `plan` is called only after the cluster has answered. `listen` binds a socket, or raises
-    InvalidConfigError. `unserved` is called with the number of unserved brokers at each update.
+    `plan` is called only after the cluster has answered. `listen` binds a socket, and raises
+    InvalidConfigError if it cannot. Each update calls `unserved` with the number of unserved
+    brokers.
     """
 
     plan: Callable[[], EndpointAddresses]
@@ -66,7 +68,7 @@ class _BrokerEndpoint:
 
 
 class PerBrokerRouting:
-    """The routing of a gateway with an endpoint per broker.
+    """Represents the routing of a gateway with one endpoint for each broker.
 
     Call `update` and `topology` from one thread; the upstreams are thread-safe.
     """
@@ -103,7 +105,7 @@ class PerBrokerRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return all live brokers, starting with the next one at each call."""
+        """Return the addresses of all live brokers. Each call starts with a later broker."""
         return self._addresses.rotate()
 
     def _open(self, node_id: int, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""Defines routing: the brokers that a gateway serves, and their addresses for clients.
+"""Defines routing: the brokers that a gateway serves, and the addresses that clients get.
 
 one broker         `rlm.gateway.endpoints.single_broker_routing`: other brokers have gateways too
 the whole cluster  `rlm.gateway.endpoints.per_broker_routing`: an endpoint for each broker
@@ -16,12 +16,12 @@ from rlmm.events.registration import Registration
 
 
 class Routing(Protocol):
-    """The routing of a gateway. Call both methods from one thread."""
+    """Represents the routing of a gateway. Call both methods from one thread."""
 
     def update(self, view: ClusterView) -> None:
-        """Replace the known brokers. Raises NotFoundError if there is no broker to serve."""
+        """Replace the known brokers. Raises NotFoundError if no broker to serve is live."""
 
     def topology(
         self, registrations: Iterable[Registration], broker_time_ms: int
     ) -> GatewayTopology:
-        """Return the current address for each broker's clients."""
+        """Return the address that clients now get for each broker."""

@@ -1,4 +1,4 @@
-"""Routing for one broker: other brokers have their own gateways."""
+"""Routes clients to one broker, and redirects them to other gateways for other brokers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rlmm.events.registration import Registration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleBrokerSettings:
-    """The settings of SingleBrokerRouting.
+    """Represents the settings of SingleBrokerRouting.
 
-    `own` returns this gateway's address, which is known after the cluster's first response at the
-    latest. `fixed` and `direct_if_unserved` are as in `topology_of`.
+    `own` returns this gateway's address; call it only after the cluster's first response. `fixed`
+    and `direct_if_unserved` are as in `topology_of`.
     """
 
     node_id: int
@@ -26,7 +26,10 @@ class SingleBrokerSettings:
 
 
 class SingleBrokerRouting:
-    """The routing of a gateway for one broker, with redirects to the gateways of other brokers."""
+    """Represents the routing of a gateway for one broker.
+
+    Call `update` and `topology` from one thread.
+    """
 
     def __init__(self, settings: SingleBrokerSettings) -> None:
         self._settings = settings
@@ -37,7 +40,7 @@ class SingleBrokerRouting:
         self._upstreams = (HostPort(host=broker.host, port=broker.port),)
 
     def upstreams(self) -> tuple[HostPort, ...]:
-        """Return the broker's current or last address. Thread-safe."""
+        """Return the broker's current or last address; empty before `update`. Thread-safe."""
         return self._upstreams
 
     def topology(

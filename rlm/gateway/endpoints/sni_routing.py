@@ -1,7 +1,8 @@
-"""The routing of a gateway that serves a whole cluster at one TLS address, by server name (SNI).
+"""Routes clients to the brokers of a whole cluster at one TLS address, by server name (SNI).
 
-Clients get a different host name for each broker, all with one port. The server name in a client's
-TLS handshake selects the broker. A name of another form, or none, selects any live broker.
+Clients get a different host name for each broker, and the same port for all. The server name in a
+client's TLS handshake selects the broker. If the name has another form or is missing, the client
+reaches any live broker.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _LAST_NODE_ID = 2**31 - 1
 
 
 class ServerNames:
-    """Maps node ids to the server names of TLS handshakes and back (SNI, RFC 6066). Pure.
+    """Converts between node ids and the server names of TLS handshakes (SNI, RFC 6066). Pure.
 
     `template` contains `{node}` once, for example `broker-{node}.kafka.example.com`.
     """
@@ -37,14 +38,14 @@ class ServerNames:
         return f"{self._before}{node_id}{self._after}"
 
     def node_of(self, server_name: str) -> int | None:
-        """Return the node id in a server name, ignoring case; None if the name has no valid one."""
+        """Return the node id in a server name, ignoring case; None if it contains no valid id."""
         match = self._pattern.fullmatch(server_name)
         node_id = None if match is None else int(match[1])
         return None if node_id is None or node_id > _LAST_NODE_ID else node_id
 
 
 class SniRouting:
-    """The routing by server name.
+    """Represents the routing by server name.
 
     Call `update` and `topology` from one thread; the upstreams are thread-safe.
     """
@@ -52,7 +53,7 @@ class SniRouting:
     def __init__(
         self, names: ServerNames, advertised: HostPort, *, direct_if_unserved: bool = False
     ) -> None:
-        """`advertised` is the gateway's address for clients; all brokers get its port."""
+        """`advertised` is the gateway's address for clients; its port applies to all brokers."""
         self._names = names
         self._advertised = advertised
         self._direct_if_unserved = direct_if_unserved
@@ -75,13 +76,13 @@ class SniRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return all live brokers, starting with the next one at each call."""
+        """Return the addresses of all live brokers. Each call starts with a later broker."""
         return self._addresses.rotate()
 
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:
-        """Return the upstreams of a server name; all live brokers if it has no node id.
+        """Return the upstreams of a server name; all live brokers if it contains no valid node id.
 
-        Empty if the broker is unknown, or another one now uses its address.
+        Returns an empty tuple if the broker is unknown, or if another broker now uses its address.
         """
         node_id = self._names.node_of(server_name)
         return self._addresses.rotate() if node_id is None else self._addresses.of(node_id)

@@ -1,10 +1,10 @@
-"""Serves one Fetch for offsets that the broker lacks, up to the client's response. Pure.
+"""Serves one Fetch that includes offsets the broker lacks, and builds the response. Pure.
 
     [ends requested] -> sent -> answered -> [ends requested again] -> [store read] -> merged
 
-The session requests log ends before the Fetch if it expects to need them. It requests them again
-after the broker's response if they are too old to decide whether an offset is below or above the
-broker's log.
+The session requests log ends before the Fetch if it expects to need them. After the broker's
+response, it requests log ends that are missing or too old. It also does so if the offset is above
+the known high watermark, because the log may have grown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOT_THERE = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
 
 
 class FetchExchange:
-    """The state of one Fetch that both tiers serve. Not thread-safe; used once."""
+    """Represents the state of one Fetch that both tiers serve. Not thread-safe; used once."""
 
     def __init__(
         self,
@@ -72,14 +72,14 @@ class FetchExchange:
 
     @property
     def is_all_left(self) -> bool:
-        """Whether the store must serve every partition of the response, as the plan expected."""
+        """Return whether the store must serve every partition of the response, as planned."""
         return 0 < len(self._left) == len(self._rows) == len(self._plan.remote)
 
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
         """Return the client's likely next request.
 
-        None if a partition gets no stored records, or the response may not hold all of them.
-        `outcomes` has one entry for each read of `plan_reads` or `foresee_reads`.
+        Returns None if a partition gets no stored records, or if the response may omit some.
+        `outcomes` contains one outcome for each read of `plan_reads` or `foresee_reads`.
         """
         given = dict(zip(self._reads, outcomes, strict=True))
         asked = self._plan.asked
@@ -97,12 +97,12 @@ class FetchExchange:
         return replace(asked, topics=tuple(topics))
 
     def foreseen_log_ends(self, now_ms: int) -> LogEndsRequests | None:
-        """Return which log ends to request before the Fetch is sent; None if all are known."""
+        """Return the requests for log ends to send before the Fetch; None if all are known."""
         expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
         return self._log_ends_requests(self._known_ends.unknown(expected, now_ms))
 
     def foresee_reads(self, now_ms: int) -> PrefetchHint | None:
-        """Return the reads that are likely to follow; None while one of the log ends is unknown."""
+        """Return the likely next reads; None while any of their log ends is unknown."""
         ends = {}
         for key in self._plan.remote:
             partition = self._plan.tiered[key].topic_id_partition
@@ -117,7 +117,7 @@ class FetchExchange:
         )
 
     def record_response(self, response: FetchResponse, now_ms: int) -> LogEndsRequests | None:
-        """Record the broker's response; return the log ends to request now, None if none."""
+        """Record the broker's response; return the requests for log ends to send now, if any."""
         self._response = response
         self._rows = rows_of(response, self._version)
         self._left = left_to_store(self._plan, self._rows)
@@ -140,13 +140,12 @@ class FetchExchange:
             self._ends.update(self._ends_at_followers())
 
     def record_topic_ids(self, topic_ids: Mapping[str, UUID]) -> None:
-        """Record which topic ids the broker reported for the names, if the Fetch has names.
+        """Record the topic ids that the broker reported for the names, if the Fetch has names.
 
         A name may now belong to another topic than the plan assumed. The client then gets the
-        broker's own response for that topic, with two exceptions. Instead of an
-        OFFSET_OUT_OF_RANGE it gets a retriable error, because the plan's metadata is that of
-        another topic. Instead of records it gets a retriable error if the gateway requested another
-        offset than the client did.
+        broker's own response for that topic, with two exceptions. A retriable error replaces
+        OFFSET_OUT_OF_RANGE, because the plan's metadata belongs to another topic. A retriable error
+        also replaces records if the gateway requested another offset than the client.
         """
         others = {
             key
@@ -162,7 +161,7 @@ class FetchExchange:
         self._rows = rows_of(self._response, self._version)
 
     def plan_reads(self) -> RemoteFetch | None:
-        """Return what to read from the store, if anything; call it after all log ends arrived."""
+        """Return the reads from the store, if any. Call this after all log ends have arrived."""
         for partition, ends in self._ends.items():
             if ends.error_code == ErrorCode.NONE:
                 self._local_starts.record_start(partition, ends.start_offset)
@@ -201,7 +200,7 @@ class FetchExchange:
     def _ends_at_followers(self) -> dict[TopicIdPartition, LogEnds]:
         """Return log ends for fetches of trimmed offsets from a follower, which reports none.
 
-        An error that names the leader does not help, because not all clients then ask the leader.
+        An error that names the leader does not help, because some clients stay with the follower.
         """
         found = {}
         for key in self._left:
@@ -214,7 +213,7 @@ class FetchExchange:
         return found
 
     def _permit_wait_ms(self) -> int:
-        """Return how long the response may wait for nothing but a permit.
+        """Return how long the response may wait for a permit to read the store.
 
         Other partitions' records and errors must not wait. If the other partitions are empty, the
         wait is short, because only the next Fetch gets their new records.
@@ -238,7 +237,7 @@ class FetchExchange:
         )
 
     def _learn_local_starts(self) -> None:
-        """Record the local log start of partitions that the broker unexpectedly served."""
+        """Record the local log start of each partition that the broker served unexpectedly."""
         for key in self._plan.remote:
             row, tiered = self._rows.get(key), self._plan.tiered[key]
             if row and row.error_code == ErrorCode.NONE and row.log_start_offset >= 0:

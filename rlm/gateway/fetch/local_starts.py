@@ -1,9 +1,9 @@
 """Remembers where brokers' local logs start, to plan fetches.
 
-It also remembers offsets that brokers lacked, and ranges without a batch after the last stored
-batch. From these, it predicts for which partitions of a fetch the broker lacks the offset, because
-the gateway must buffer the response to such a fetch. A wrong prediction costs a client one retry,
-or buffers a response needlessly.
+It also remembers offsets that brokers lacked, and ranges after the last stored batch that contain
+no batch. From these, it predicts which offsets of a fetch the broker lacks, because the gateway
+must buffer the response to such a fetch. A wrong prediction costs a client one retry, or makes the
+gateway buffer a response needlessly.
 
 Memory: at most `limit_count` starts, `limit_count` missing offsets and `limit_count` ranges.
 """
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class LocalStarts:
-    """Predictions of what brokers have. Shared by the sessions of one loop; not thread-safe."""
+    """Represents the predictions, which the sessions of one loop share. Not thread-safe."""
 
     def __init__(self, *, limit_count: int = 100_000) -> None:
         self._starts: OrderedDict[TopicIdPartition, int] = OrderedDict()
@@ -31,13 +31,14 @@ class LocalStarts:
         self._limit_count = limit_count
 
     def at_least(self, partition: TopicIdPartition) -> int:
-        """Return the offset below which the broker probably has nothing; 0 if unknown."""
+        """Return the offset below which the broker probably has no records; 0 if unknown."""
         return self._starts.get(partition, 0)
 
     def record_missing(self, partition: TopicIdPartition, offset: int) -> None:
-        """Record that the broker lacks `offset`; the next fetch finds out whether it is too low.
+        """Record that the broker lacks `offset`; the next fetch finds out why.
 
-        The offset may also be above the log end, so this proves nothing about other offsets.
+        The offset may be below or above the broker's log, so this proves nothing about other
+        offsets.
         """
         _remember(self._doubted, (partition, offset), None, self._limit_count)
 
@@ -46,7 +47,7 @@ class LocalStarts:
         self._doubted.pop((partition, offset), None)
 
     def is_doubted(self, partition: TopicIdPartition, offset: int) -> bool:
-        """Return whether the broker lacked exactly this offset for an unknown reason."""
+        """Return whether the broker lacked exactly this offset, and the reason is unknown."""
         return (partition, offset) in self._doubted
 
     def record_start(self, partition: TopicIdPartition, start_offset: int) -> None:
@@ -59,7 +60,11 @@ class LocalStarts:
         _remember(self._gaps, partition, gap, self._limit_count)
 
     def after_gap(self, partition: TopicIdPartition, offset: int) -> int:
-        """Return the offset to request: `offset`, or the end of the range without a batch."""
+        """Return the offset to request from the broker.
+
+        That is `offset`, unless `record_gap` recorded a range that contains it; then it is the
+        range's end.
+        """
         gap = self._gaps.get(partition)
         return gap.end_offset if gap is not None and offset in gap else offset
 

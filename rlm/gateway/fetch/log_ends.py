@@ -1,10 +1,10 @@
-"""Requests the ends of the broker's logs, on the client's own connection. Pure.
+"""Builds requests for the ends of the broker's logs, for the client's connection. Pure.
 
 An OFFSET_OUT_OF_RANGE response carries no high watermark. The gateway therefore sends ListOffsets
 for the local log start, the last stable offset and the high watermark. It sends one request for
 each, because a request may name a partition only once.
 
-Memory: for each connection, the log ends that were at most `max_age_ms` old at its newest response.
+Memory: for each connection, the log ends that were at most `max_age_ms` old at the last response.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from rlm.wire.api.list_offsets import (
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
-# The first version with leader epochs; every broker since 2.1 supports it.
+# This is the first version with leader epochs. Every broker since Kafka 2.1 supports it.
 LIST_OFFSETS_VERSION = 4
 _CONSUMER = -1
 
 
 class LogEndKind(Enum):
-    """An end of the broker's log: (timestamp, isolation level) of ListOffsets, in request order."""
+    """Represents an end of a log by its timestamp and isolation level in ListOffsets.
+
+    The members are in request order.
+    """
 
     START = (-2, 0)
     LAST_STABLE = (-1, 1)
@@ -37,7 +40,7 @@ class LogEndKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEnds:
-    """The ends of a log that the broker reported. With an error code, the offsets are invalid."""
+    """Represents a log's ends as the broker reported them. With an error code, they are invalid."""
 
     error_code: int = ErrorCode.NONE
     start_offset: int = -1
@@ -46,7 +49,7 @@ class LogEnds:
 
 
 def ends_at_follower(trimmed_offset: int) -> LogEnds:
-    """Return the log ends that are certain at a follower; the follower reports none.
+    """Return the log ends that are certain at a follower, which reports none itself.
 
     Trimmed offsets are stored and committed. Nothing above them is certain, because a follower's
     high watermark may lag.
@@ -59,10 +62,10 @@ def ends_at_follower(trimmed_offset: int) -> LogEnds:
 
 
 class LogEndsRequests:
-    """The three requests for the ends of some logs, and their responses."""
+    """Represents the three requests for the ends of several logs, and their responses."""
 
     def __init__(self, leader_epochs: Mapping[TopicIdPartition, int]) -> None:
-        """`leader_epochs`: the logs, each with the client's current leader epoch, -1 for none."""
+        """`leader_epochs` maps each log to the client's leader epoch; -1 if it sent none."""
         self._leader_epochs = leader_epochs
         self._found: dict[TopicIdPartition, dict[LogEndKind, int]] = {p: {} for p in leader_epochs}
         self._failed: dict[TopicIdPartition, int] = {}
@@ -103,7 +106,7 @@ class LogEndsRequests:
                 found[end] = row.offset
 
     def ends(self) -> dict[TopicIdPartition, LogEnds]:
-        """Return the ends, or error codes, after all three responses were recorded."""
+        """Return each log's ends or error code. Call this after recording all three responses."""
         ends = {}
         for partition, found in self._found.items():
             if partition in self._failed or len(found) < len(LogEndKind):
@@ -119,7 +122,7 @@ class LogEndsRequests:
 
 
 class KnownLogEnds:
-    """The log ends that one connection received within `max_age_ms`."""
+    """Represents the log ends that one connection received within `max_age_ms`."""
 
     def __init__(self, *, max_age_ms: int) -> None:
         self._max_age_ms = max_age_ms
@@ -137,7 +140,7 @@ class KnownLogEnds:
         return [each for each in partitions if self.get(each, now_ms) is None]
 
     def record(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
-        """Record ends and remove old ones. Ends with an error are requested again."""
+        """Record ends that have no error, and remove old ends."""
         limit_ms = now_ms - self._max_age_ms
         self._known = {p: known for p, known in self._known.items() if known[0] >= limit_ms}
         self._known.update(

@@ -1,8 +1,8 @@
 """Merges the broker's Fetch response and the reads from the store into one response. Pure.
 
-The request's byte budget applies in the request's order. Only the first partition with records may
-exceed the budget or its own limit. Records that do not fit are left out as a whole: the partition
-is empty and the client fetches it again.
+The byte budget applies to the partitions in the request's order. Only the first partition with
+records may exceed the budget or its own limit. If a partition's records do not fit, the response
+contains none of them, and the client fetches them again.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def rows_of(response: FetchResponse, version: int) -> dict[FetchKey, PartitionDa
 
 
 def left_to_store(plan: FetchPlan, rows: Rows) -> list[FetchKey]:
-    """Return the tiered partitions whose broker response is not used, in the request's order.
+    """Return the tiered partitions that the store must serve, in the request's order.
 
-    The broker lacks their offset, or has it although it is below the log start.
+    The broker lacks their offset, or has an offset that is below the log start.
     """
     return [key for key, each in plan.tiered.items() if key in rows and _is_left(each, rows[key])]
 
@@ -67,11 +67,11 @@ def _is_left(tiered: TieredFetch, row: PartitionData) -> bool:
 def remote_reads(
     plan: FetchPlan, rows: Rows, ends: Mapping[TopicIdPartition, LogEnds]
 ) -> dict[FetchKey, PartitionFetch]:
-    """Return what to read from the store within the byte budget, in the request's order.
+    """Return the reads from the store within the byte budget, in the request's order.
 
-    A first batch may exceed its limit; `merge` decides whether it is sent. The result omits
-    partitions whose log ends have an error. After its first partition, it also omits partitions
-    for which the budget leaves no bytes.
+    The first batch of a read may exceed the limit; `merge` decides whether to send it. The result
+    omits partitions whose log ends have an error. After its first partition, it also omits
+    partitions for which the budget leaves no bytes.
     """
     left = dict.fromkeys(left_to_store(plan, rows))
     local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
@@ -102,7 +102,7 @@ def merge(
     outcomes: Mapping[FetchKey, RemoteOutcome],
     ends: Mapping[TopicIdPartition, LogEnds],
 ) -> FetchResponse:
-    """Return the client's response, given an outcome for each read; the caller owns the slices."""
+    """Return the client's response for the outcomes of the reads; the caller owns the slices."""
     rows = rows_of(response, version)
     for key, tiered in plan.tiered.items():
         row = rows.get(key)
@@ -123,7 +123,7 @@ def merge(
 
 
 def fits_whole(asked: FetchRequest, outcomes: Sequence[RemoteOutcome]) -> bool:
-    """Return True only if `merge` keeps all outcomes of a response without other records."""
+    """Return True only if `merge` keeps all outcomes in a response that has no other records."""
     sizes = [each.size_bytes for each in outcomes if isinstance(each, RemoteSlice)]
     if len(sizes) <= 1:
         return True
@@ -142,7 +142,7 @@ def refuse(
 ) -> FetchResponse:
     """Replace possibly wrong responses with KAFKA_STORAGE_ERROR, so that clients retry.
 
-    Replaces OFFSET_OUT_OF_RANGE of the partitions in `out_of_range`, and the success of those in
+    Replaces OFFSET_OUT_OF_RANGE for partitions in `out_of_range`, and success for partitions in
     `any_records`.
     """
     refused = {
@@ -221,7 +221,7 @@ def _success_row(
         diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
     return PartitionData(
         partition_index=row.partition_index,
-        # The known ends may be older than the stored records, all of which are stable.
+        # The known ends may be older than the stored records, which are all committed and stable.
         high_watermark=max(ends.high_watermark, stored_end_offset),
         last_stable_offset=max(ends.last_stable_offset, stored_end_offset),
         log_start_offset=log_start_offset,

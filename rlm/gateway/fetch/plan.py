@@ -1,8 +1,8 @@
 """Plans a client's Fetch: the request to the broker, and the partitions that need the store. Pure.
 
-The gateway always requests all partitions from the broker, which authorizes each and checks leader
-epochs. It uses no fetch session (KIP-227), because the broker would base the session on its own
-responses, which the gateway changes.
+The gateway always requests all partitions from the broker, so that the broker authorizes each one
+and checks leader epochs. The gateway uses no fetch session (KIP-227), because it changes the
+responses on which the broker would base the session.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FetchKey = tuple[str | UUID, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredFetch:
-    """One tiered partition of a Fetch.
+    """Represents one tiered partition of a Fetch.
 
-    `is_remote`: the broker probably lacks the offset, or its response must be checked first.
-    `sent_offset`: the offset that the gateway requests from the broker. It is above the client's
-    only if neither tier has a batch in between. For a Fetch by name, the gateway uses the response
-    to that offset only after it has confirmed the topic id.
+    `is_remote`: the broker probably lacks the offset, or the gateway must check the broker's
+    response first. `sent_offset` is the offset that the gateway requests from the broker. It is
+    above the client's offset only if neither tier has a batch in between. For a Fetch by name, the
+    gateway then uses the response only after it has confirmed the topic id.
     """
 
     topic_id_partition: TopicIdPartition
@@ -51,16 +51,16 @@ class TieredFetch:
 
     @property
     def is_below_log_start(self) -> bool:
-        """Return whether the offset must not be served, even if the broker has it."""
+        """Return whether the offset is below the recorded start, so that no tier may serve it."""
         return self.asked.fetch_offset < (self.facts.recorded_start_offset or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
-    """How to serve one Fetch. `tiered` are the partitions whose responses the gateway may change.
+    """Represents how to serve one Fetch.
 
-    They are in the request's order. If any is in `remote`, the gateway buffers the response;
-    otherwise it streams it.
+    `tiered` contains the partitions whose responses the gateway may change, in the request's order.
+    If `remote` is empty, the gateway streams the broker's response; otherwise it buffers it.
     """
 
     asked: FetchRequest
@@ -81,11 +81,11 @@ class FetchPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of each tiered partition's topic."""
+        """Return the name of each tiered partition's topic."""
         return tuple(each.topic_id_partition.topic for each in self.tiered.values())
 
     def without(self, keys: Collection[FetchKey]) -> FetchPlan:
-        """Return this plan with these partitions treated as not tiered."""
+        """Return this plan as if these partitions were not tiered."""
         tiered = {key: each for key, each in self.tiered.items() if key not in keys}
         return replace(self, tiered=tiered, remote=tuple(k for k in self.remote if k in tiered))
 
@@ -98,7 +98,7 @@ def plan_fetch(
     view: RemoteLogBoundsView,
     local_starts: LocalStarts,
 ) -> FetchPlan:
-    """Plan one request, in a version that the gateway supports."""
+    """Plan one request; the gateway must support its version."""
     tiered: dict[FetchKey, TieredFetch] = {}
     for topic in request.topics:
         for asked in topic.partitions:
@@ -114,13 +114,13 @@ def plan_fetch(
 def is_incremental_fetch(request: FetchRequest) -> bool:
     """Return whether the request contains only changes to a fetch session (KIP-227).
 
-    The epoch alone decides: initial and sessionless requests are full, whatever their session id.
+    Only the epoch matters: initial and sessionless requests are full, whatever their session id.
     """
     return request.session_epoch not in (_FIRST_SESSION_EPOCH, NO_SESSION_EPOCH)
 
 
 def topic_key(topic: FetchTopic, version: int) -> str | UUID:
-    """Return the topic's id or name, whichever identifies it in responses of this version."""
+    """Return the id or name that identifies the topic in responses of this version."""
     return topic.topic_id if version >= FIRST_VERSION_WITH_TOPIC_IDS else topic.topic
 
 
@@ -177,8 +177,8 @@ def _sent_topics(
 def _sent(tiered: TieredFetch) -> FetchPartition:
     """Return the partition as the gateway requests it from the broker.
 
-    The broker's lineage starts at its local log start. If the offset is remote, the gateway itself
-    compares the last fetched epoch.
+    The broker's lineage starts at its local log start. For a remote offset, the gateway itself
+    therefore compares the last fetched epoch.
     """
     asked = tiered.asked
     if tiered.is_moved:
@@ -191,7 +191,8 @@ def _sent(tiered: TieredFetch) -> FetchPartition:
 def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[FetchKey]) -> int:
     """Return the broker's byte budget: what remote partitions leave, but at least an even share.
 
-    With remote partitions it is at most 1 MiB, because the gateway buffers the broker's response.
+    If there are remote partitions, the budget is at most 1 MiB, because the gateway buffers the
+    broker's response.
     """
     if not remote:
         return request.max_bytes

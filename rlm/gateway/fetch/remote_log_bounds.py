@@ -1,4 +1,4 @@
-"""Looks up the bounds of a tiered partition's log in the metadata, for fetches."""
+"""Looks up the bounds of tiered partitions' logs in the metadata, for fetches."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ _FoundT = TypeVar("_FoundT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogBounds:
-    """The offsets that bound a log over both tiers.
+    """Represents the offsets that bound a log over both tiers.
 
     `recorded_start_offset`: neither tier may serve lower offsets, because of the log start or a
-    client's DeleteRecords; None if not recorded.
-
-    `first_stored_offset`: the lowest readable offset in the store; None if nothing is stored.
-    `trimmed_offset`: the local log is trimmed below it, or is about to be; 0 if it never was.
+    client's DeleteRecords; None if none is recorded. `first_stored_offset`: the lowest readable
+    offset in the store; None if the store has none. `trimmed_offset`: the local log is trimmed
+    below this offset, or is about to be; 0 if no trim is recorded.
     """
 
     recorded_start_offset: int | None = None
@@ -41,16 +40,16 @@ class RemoteLogBounds:
 
 
 class RemoteLogBoundsView(Protocol):
-    """The sessions' source of log bounds."""
+    """Returns log bounds to sessions."""
 
     def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
-        """Return current or slightly older bounds. Does not block on I/O."""
+        """Return a partition's bounds, which may be slightly old. Does not block on I/O."""
 
 
 class LookupCache(Generic[_FoundT]):
     """Caches lookups of partitions in this process's metadata until the metadata changes.
 
-    Thread-safe; it calls `look_up` without a lock. Memory: results for at most 50,000 partitions.
+    Thread-safe; holds no lock while it calls `look_up`. Memory: at most 50,000 results.
     """
 
     def __init__(
@@ -96,10 +95,9 @@ class LookupCache(Generic[_FoundT]):
 
 
 class MetadataLogBoundsView:
-    """Reads log bounds from this process's metadata.
+    """Reads log bounds from this process's metadata. Used by one loop; not thread-safe.
 
-    A fetch may name all partitions of a broker, so unchanged bounds are cached. Used by one loop;
-    not thread-safe.
+    Caches unchanged bounds, because a fetch may name all partitions of a broker.
     """
 
     def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""The request for one partition's batches from the store, its result, and other outcomes."""
+"""Defines the request for one partition's batches from the store, and its outcomes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rsm.segment.local_segment import AbortedTransaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRequest:
-    """A request for batches of one partition, starting with the one that contains `offset`.
+    """Represents a request for batches of one partition, from the one that contains `offset`.
 
-    `client` identifies the reader. The sequential reads of each reader are prefetched, and all
-    readers share the memory evenly. With `min_one_batch` the first batch is returned whatever its
-    size. Aborted transactions are looked up only with `read_committed`.
+    `client` identifies the reader. The gateway prefetches for each sequential reader, and all
+    readers share the memory evenly. With `min_one_batch`, the result contains the first batch
+    whatever its size. It contains aborted transactions only with `read_committed`.
     """
 
     topic_id_partition: TopicIdPartition
@@ -31,13 +31,14 @@ class SliceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSlice:
-    """Complete, verified batches of one segment, byte for byte as stored, without a copy.
+    """Represents complete, verified batches of one segment, in the cache's memory.
 
-    `buffers` contain the batches in order; a batch may span several. They are empty if the first
-    batch is larger than `max_bytes` without `min_one_batch`. `base_offset` is the first batch's: at
-    or below the requested offset, or above it if no stored batch has that offset. The next read
-    starts at `next_offset`. With `read_committed`, the aborted transactions are all those with an
-    offset in [base_offset, next_offset), even if they end later.
+    `buffers` contain the batches in order, byte for byte as stored; a batch may span several. They
+    are empty if the first batch is larger than `max_bytes` and `min_one_batch` is false.
+    `base_offset` is that of the first batch. It is above the requested offset only if no stored
+    batch contains that offset. The next read starts at `next_offset`. With `read_committed`, the
+    aborted transactions are all those with an offset in [base_offset, next_offset), even if they
+    end later.
     """
 
     segment_id: RemoteLogSegmentId
@@ -52,7 +53,7 @@ class RemoteSlice:
         return sum(map(len, self.buffers))
 
     def release(self) -> None:
-        """Release the memory; do not use the buffers afterwards. Idempotent, thread-safe."""
+        """Release the memory. Do not use the buffers afterwards. Idempotent, thread-safe."""
         self.lease.release()
 
 
@@ -61,24 +62,24 @@ FetchOutcome = RemoteSlice | NotStored
 
 @dataclass(frozen=True, slots=True)
 class ReadPending:
-    """A read that is not finished in time and continues; the client gets an empty response."""
+    """Represents a read that is late and continues; the client gets an empty response."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadThrottled:
-    """A read that did not start, due to the quota or a full queue; the response is empty."""
+    """Represents a read that the quota or a full queue prevented; the response is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRefused:
-    """A read that fails: the client gets this error code for the partition."""
+    """Represents a failed read; the client gets this error code for the partition."""
 
     error_code: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDivergence:
-    """The reader's last fetched epoch diverges: `epoch` ended at `end_offset` (KIP-595)."""
+    """Represents a reader whose log diverges: `epoch` ended at `end_offset` (KIP-595)."""
 
     epoch: int
     end_offset: int
@@ -86,7 +87,10 @@ class LogDivergence:
 
 @dataclass(frozen=True, slots=True)
 class GapBelow:
-    """No batch at the offset or above is stored; the broker's log continues at `next_offset`."""
+    """Represents a read at an offset after the last stored batch.
+
+    The broker's log continues at `next_offset`, and neither tier has a batch in between.
+    """
 
     next_offset: int
 

@@ -1,8 +1,8 @@
 """Changes a Fetch response that the gateway streams, because none of it comes from the store. Pure.
 
-This module removes the fetch session and sets the log start over both tiers. An OFFSET_OUT_OF_RANGE
-of a tiered partition is not proven here, so it becomes a retriable error. When the client retries,
-the plan of that fetch considers the store.
+This module removes the fetch session and sets the log start over both tiers. It replaces an
+OFFSET_OUT_OF_RANGE of a tiered partition with a retriable error, because the store may have the
+offset. When the client retries, the gateway plans the fetch with the store.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rlm.wire.scanning.fetch_scanner import ScannedPartition, ScannedResponse
 
 
 class FetchPatches:
-    """The visitor of one response (rlm.wire.scanning.fetch_scanner.FetchVisitor).
+    """Visits one response (rlm.wire.scanning.fetch_scanner.FetchVisitor).
 
-    `is_refused`: the broker is neither leader nor follower of one of the partitions.
+    `is_refused`: the broker returned NOT_LEADER_OR_FOLLOWER for at least one partition.
     """
 
     def __init__(self, plan: FetchPlan, local_starts: LocalStarts) -> None:

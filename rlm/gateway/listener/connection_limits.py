@@ -1,4 +1,4 @@
-"""Limits the number of connections, in total and from one address. Pure."""
+"""Limits the number of connections, in total and from each address. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 
 class ConnectionSlot:
-    """The slot of one open connection."""
+    """Represents the slot of one open connection. Not thread-safe."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         self._leave: Callable[[], None] | None = leave
@@ -22,7 +22,10 @@ class ConnectionSlot:
 
 
 class ConnectionRoom:
-    """The slots for connections. Memory: one entry per connected address."""
+    """Represents the slots for connections. Memory: one entry for each connected address.
+
+    Not thread-safe.
+    """
 
     def __init__(self, *, limit_count: int, limit_count_of_address: int) -> None:
         self._limit_count = limit_count
@@ -31,7 +34,7 @@ class ConnectionRoom:
         self.taken_count = 0
 
     def enter(self, address: str) -> ConnectionSlot | DisconnectCause:
-        """Take a slot for a connection, or return why it is refused."""
+        """Take a slot for a connection; return the disconnect cause if no slot is free."""
         if self.taken_count >= self._limit_count:
             return DisconnectCause.TOO_MANY_CONNECTIONS
         if self._of_address[address] >= self._limit_count_of_address:

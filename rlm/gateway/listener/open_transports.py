@@ -6,7 +6,7 @@ import asyncio
 
 
 class OpenTransports:
-    """The open transports of a server, from connection until `connection_lost`. Use on one loop."""
+    """Represents a server's transports, each until `connection_lost`. Use on one loop."""
 
     def __init__(self) -> None:
         self._open: set[asyncio.Transport] = set()
@@ -27,7 +27,8 @@ class OpenTransports:
     async def wait_closed(self, *, timeout_s: float) -> None:
         """Wait until all transports have sent their data and closed; abort the rest at the timeout.
 
-        Close them before the call. With TLS, closing waits for the peer's close_notify.
+        Close the transports before the call. With TLS, a transport that closes waits for the peer's
+        close_notify.
         """
         try:
             async with asyncio.timeout(timeout_s):

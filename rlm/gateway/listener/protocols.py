@@ -1,4 +1,4 @@
-"""The asyncio protocols of a relayed connection's two sides; they pass events to the relay.
+"""Passes the asyncio events of a relayed connection's two sides to the relay.
 
 All connections of a loop receive into one shared buffer. The relay processes the bytes before the
 loop receives more, so an idle connection needs no receive buffer.
@@ -46,7 +46,10 @@ class _Side(asyncio.BufferedProtocol):
 
 
 class ClientSide(_Side):
-    """The downstream protocol. `accepted` creates the relay, or returns None to refuse."""
+    """Represents the downstream protocol.
+
+    `accepted` returns the relay of a new connection; None if the server refuses the client.
+    """
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class ClientSide(_Side):
 
 
 class BrokerSide(_Side):
-    """The upstream protocol."""
+    """Represents the upstream protocol."""
 
     def __init__(self, buffer: memoryview, transports: OpenTransports, relay: Relay) -> None:
         super().__init__(buffer, transports)

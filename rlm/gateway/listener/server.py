@@ -1,4 +1,4 @@
-"""Accepts clients at the gateway's endpoints and connects each of them to an upstream broker."""
+"""Accepts clients at the gateway's endpoints, and connects each client to a broker."""
 
 from __future__ import annotations
 
@@ -57,12 +57,13 @@ _WAITING_CLIENTS = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """The limits of a server's connections, in counts and milliseconds.
+    """Represents the limits of a server's connections, in counts and milliseconds.
 
-    The server closes a connection after `idle_ms` without a byte in either direction. The default
-    is longer than that of brokers. The first request, and each partly received one, must be
-    complete within `progress_timeout_ms`. A client must receive some of its waiting responses
-    within the same time or, while other clients wait for memory, within `pressure_timeout_ms`.
+    The server closes a connection if no byte passes in either direction for `idle_ms`. The default
+    is longer than Kafka's default of `connections.max.idle.ms`. The first request, and each partly
+    received request, must be complete within `progress_timeout_ms`. In the same time, a client must
+    receive part of its waiting responses. While other clients wait for memory, the limit for that
+    is `pressure_timeout_ms`.
     """
 
     connection_count: int = 10_000
@@ -76,13 +77,13 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayParts:
-    """The parts that all connections of a server share.
+    """Represents the parts that all connections of a server share.
 
     `pool` starts remote fetches, one per thread; `rewrite_pools` run rewrites.
     `is_under_memory_pressure`: clients wait for memory that unsent responses use. `is_refusing`:
-    the server accepts no clients, because they must not get this gateway's address. `failed`
-    counts a failure of a background task. `client_tls` and `upstream_tls` return the contexts of
-    new connections; None for plain text.
+    the server accepts no clients, because clients must not get this gateway's address. `failed`
+    counts a failure of a background task. `client_tls` and `upstream_tls` return the TLS contexts
+    of new connections; they are None for plain text.
     """
 
     session: SessionParts
@@ -100,7 +101,7 @@ class GatewayParts:
 
 
 class GatewayServer:
-    """The server of all endpoints of a process. Call all methods on its loop."""
+    """Represents the server of all endpoints of a process. Call all methods on its loop."""
 
     def __init__(self, parts: GatewayParts) -> None:
         self._parts = parts
@@ -125,7 +126,7 @@ class GatewayServer:
         self._begin(self._end_refused())
 
     async def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint. Closes its socket and raises OSError on failure."""
+        """Accept clients at an endpoint; on failure, close its socket and raise OSError."""
         accept_unpaced(endpoint.listener)
         try:
             self._endpoints[endpoint] = await self._listen(endpoint)
@@ -162,7 +163,7 @@ class GatewayServer:
                 self._buffer, self._transports, lambda client: self._accept(endpoint, client, slot)
             )
 
-        # A socket that refuses connections lacks the option: see rlm.worker.client_listener.
+        # A socket that refused connections lacks this option (rlm.worker.client_listener).
         endpoint.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if self._parts.client_tls is None:
             loop = asyncio.get_running_loop()
@@ -193,7 +194,10 @@ class GatewayServer:
     def _accept(
         self, endpoint: Endpoint, client: asyncio.Transport, slot: ConnectionSlot | None
     ) -> Relay | None:
-        """Create the relay of a client, or refuse the client. `slot`: the slot of a TLS client."""
+        """Create the relay of a client; return None if the client is refused.
+
+        A TLS client already has its `slot`.
+        """
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
         entered = slot or self._enter(address)
@@ -238,7 +242,7 @@ class GatewayServer:
         return self._room.enter(address)
 
     async def _connect(self, relay: Relay, endpoint: str, upstreams: Sequence[HostPort]) -> None:
-        """Connect to the first upstream that accepts; close the relay if none does."""
+        """Connect to the first upstream that accepts; close the relay if no upstream accepts."""
         failures: list[str] = []
         for upstream in upstreams:
             # The upstreams share one connect timeout.
@@ -270,7 +274,7 @@ class GatewayServer:
             _log.info(line)
 
     async def _end_overdue(self) -> None:
-        """Close idle connections and those whose client does not send or receive in time."""
+        """Close idle connections, and connections whose client does not send or receive in time."""
         loop = asyncio.get_running_loop()
         limits = self._parts.limits
         watch = ConnectionWatch(
@@ -297,7 +301,7 @@ class GatewayServer:
         await self._repeat("overdue_connections", look, interval_s=interval_s)
 
     async def _close_stray_connections(self) -> None:
-        """Close stray connections, and forget counts of topics without a policy, each second."""
+        """Each second, close stray connections and drop the counts of topics without a policy."""
         loop = asyncio.get_running_loop()
         stray_connections = StrayConnections()
 
@@ -353,10 +357,10 @@ async def _connect_upstream(
     upstream: HostPort,
     tls: Callable[[], ssl.SSLContext] | None,
 ) -> None:
-    """Connect `protocol` to a broker. Has no timeout; the caller sets one.
+    """Connect `protocol` to a broker. The caller sets a timeout.
 
     If the context checks host names, the broker's certificate must name `upstream.host`. Raises
-    OSError, also for TLS errors.
+    OSError if the connection or its TLS handshake fails.
     """
     loop = asyncio.get_running_loop()
     if tls is None:

@@ -16,9 +16,9 @@ _STOP_MS = 6_000
 
 
 class ServerThread:
-    """The thread of a server. Call its methods from one thread at a time.
+    """Represents the thread of a server. Call its methods from one thread at a time.
 
-    Call `start` at most once. `stop` is idempotent and works without `start`.
+    Call `start` at most once. `stop` is idempotent, and `start` need not have been called.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ServerThread:
         self._thread: threading.Thread | None = None
 
     def start(self, parts: GatewayParts) -> None:
-        """Start the thread and open the endpoints; on failure, stop and raise RetriableError."""
+        """Start the thread and open the endpoints. On failure, stop and raise RetriableError."""
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(parts)), name="gateway-loop", daemon=True
         )
@@ -44,9 +44,10 @@ class ServerThread:
             raise
 
     def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint, after `start` at the earliest. Owns the endpoint's socket.
+        """Accept clients at an endpoint, and own its socket.
 
-        Raises RetriableError if the endpoint cannot accept clients.
+        Before `start`, only registers the endpoint, which `start` then opens. Raises RetriableError
+        if the endpoint cannot accept clients.
         """
         if self._loop is None or self._server is None:
             self._endpoints_before.append(endpoint)
@@ -63,11 +64,11 @@ class ServerThread:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the loop has ended; without `stop` that is a failure. Thread-safe."""
+        """Return whether the loop has ended; that is a failure before `stop`. Thread-safe."""
         return self._thread is not None and self._started.done() and not self._thread.is_alive()
 
     def stop(self, *, timeout_ms: int) -> None:
-        """Close all endpoints and connections, then end the loop. Waits up to the timeout."""
+        """Close all endpoints and connections, then end the loop; wait at most `timeout_ms`."""
         for endpoint in self._endpoints_before:
             endpoint.listener.close()
         if self._thread is None or self._loop is None or self._ending is None or self.has_ended:

@@ -1,14 +1,14 @@
-"""StrayConnections: clients that failed over to this gateway and must go back. Pure.
+"""StrayConnections: finds clients that failed over to this gateway and must go back. Pure.
 
 A client that failed over keeps its connection, although this gateway's broker leads none of the
 client's partitions and the client knows another address. When the other broker's gateway is back,
 this gateway closes all connections that it accepted meanwhile. It cannot distinguish stray
-connections from others, so other clients lose theirs too.
+connections from others, so it also closes those of other clients.
 
 A client with old metadata may connect at any later time. The broker refuses the requests of such a
-client, so rlm.gateway.session.misdirected_requests finds the client by these errors.
+client, and rlm.gateway.session.misdirected_requests finds the client by these errors.
 
-Connections are numbered in the order in which they were accepted.
+Connections are numbered in the order of their acceptance.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import NamedTuple
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlmm.registration import LEASE_MS
 
-# A client may reconnect before it knows the new address, or a gateway that has not read the change
-# yet may redirect it here again.
+# A client may reconnect before it knows the new address. A gateway that has not read the change yet
+# may also redirect the client here again.
 _ONCE_MORE_S = 5.0
-# Other gateways may notice an absence this number of looks earlier.
+# Other gateways may notice that a gateway is gone this number of looks earlier.
 _EARLIER_LOOK_COUNT = 5
 _FIRST_NUMBER = 0
 # A gateway that read the registrations a moment earlier may have seen the lease run out.
@@ -30,7 +30,7 @@ _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
 class _Heartbeat(NamedTuple):
-    """A gateway's heartbeat, and the next connection's number some looks before it came."""
+    """Represents a gateway's heartbeat, and the next connection's number a few looks earlier."""
 
     heartbeat_ms: int
     next_number: int
@@ -49,9 +49,10 @@ class StrayConnections:
     def find_first_to_close(
         self, topology: GatewayTopology, *, next_number: int, now_s: float
     ) -> int | None:
-        """Return the number from which on to close all connections now; None to close none.
+        """Return the lowest number of the connections to close now; None if none must close.
 
-        `next_number` is the number of the next connection. Call this about once a second.
+        Close that connection and all later ones. `next_number` is the number of the next
+        connection. Call this about once a second.
         """
         started = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
@@ -68,7 +69,7 @@ class StrayConnections:
         return min((*back, *started, *due), default=None)
 
     def _see(self, topology: GatewayTopology) -> None:
-        """Find leases that ran out between two calls: other gateways may redirect clients here.
+        """Find leases that ran out between two calls. Other gateways may redirect clients here.
 
         All gateways' leases may run out at once, if no registration could be read for a while.
         """
@@ -86,12 +87,12 @@ class StrayConnections:
                 self._first_numbers.setdefault(node_id, number)
 
     def _first_of_those_back(self, topology: GatewayTopology) -> list[int]:
-        """Return the first stray connection's number for each broker whose gateway is back."""
+        """Return the first number of the stray connections of each broker whose gateway is back."""
         back = [node_id for node_id in self._first_numbers if node_id in topology.live]
         return [self._first_numbers.pop(node_id) for node_id in back]
 
     def _has_first_gateway(self, topology: GatewayTopology) -> bool:
-        """Return whether a broker has its first gateway now; before, its clients came here."""
+        """Return whether a broker now has its first gateway; until then, its clients came here."""
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))

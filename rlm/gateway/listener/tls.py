@@ -1,10 +1,10 @@
 """Creates the TLS contexts of a gateway, downstream and upstream, from its settings.
 
-A downstream context records the server name (SNI) of each handshake for use after the handshake.
+A downstream context records the server name (SNI) of each handshake for later use.
 
-**Shared identity:** with the certificate of `rlm` itself, a broker that derives principals from
-certificates would give every client the administrator rights of `rlm`. Clients' upstream
-connections therefore never use that certificate.
+**Shared identity:** if clients' upstream connections used the certificate of `rlm` itself, every
+client would have the administrator rights of `rlm` at a broker that derives principals from
+certificates. Those connections therefore never use that certificate.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tls_towards_clients(
 ) -> ReloadingContext | None:
     """Return the downstream context; None for plain text.
 
-    Raises InvalidConfigError naming key and file.
+    Raises InvalidConfigError that names the key and, if a file is the cause, the file.
     """
     if not config.is_on or config.keystore is None:
         return None
@@ -63,8 +63,8 @@ def tls_towards_brokers(
 ) -> ReloadingContext | None:
     """Return the upstream context, for the broker listener that `own` connects to.
 
-    None if that listener uses plain text. Raises InvalidConfigError naming the key and, if a file
-    is the cause, the file.
+    Returns None if that listener uses plain text. Raises InvalidConfigError that names the key and,
+    if a file is the cause, the file.
     """
     if own.tls is None:
         if config.upstream_keystore is not None:
@@ -82,17 +82,16 @@ def tls_towards_brokers(
 
 
 def security_warnings(config: GatewayTlsConfig, own: SecuritySettings) -> tuple[str, ...]:
-    """Return warnings about valid settings with security consequences."""
+    """Return warnings about settings that are valid, but have security consequences."""
     warnings = []
     if config.upstream_keystore is not None and own.sasl is None:
-        warnings.append(
-            f"every client has the rights of the certificate in {UPSTREAM_KEYSTORE_KEY}"
-            + ("" if config.client_auth is ClientAuth.REQUIRED else ", also clients without one")
-        )
+        is_required = config.client_auth is ClientAuth.REQUIRED
+        clients = "every client" if is_required else "every client, even without a certificate,"
+        warnings.append(f"{clients} has the rights of the certificate in {UPSTREAM_KEYSTORE_KEY}")
     if config.client_auth is not ClientAuth.NONE and own.sasl is None:
         warnings.append(
             f"the broker does not see the clients' certificates that {CLIENT_AUTH_KEY} requests:"
-            " its ACLs apply to one principal for all clients"
+            " the broker's ACLs treat all clients as one principal"
         )
     if own.tls is not None and own.tls.certificate_path and config.upstream_keystore is None:
         warnings.append(
@@ -137,7 +136,7 @@ def _upstream_context(config: GatewayTlsConfig, trusted: TlsSettings) -> ssl.SSL
 def _restrict(context: ssl.SSLContext, protocols: Sequence[str]) -> None:
     versions = sorted(_VERSIONS[name] for name in protocols)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
-    # A renegotiation could block a write, and the gateway reuses the write's buffer at once.
+    # A renegotiation could delay a write, but the gateway reuses the written buffer at once.
     context.options |= ssl.OP_NO_RENEGOTIATION
 
 
@@ -150,13 +149,13 @@ class _NamedSslObject(ssl.SSLObject):
 
 
 def _keep_requested_names(context: ssl.SSLContext) -> None:
-    """Record the names of all handshakes under this context, for `requested_name`."""
+    """Make the context record each handshake's server name, for `requested_name`."""
     context.sslobject_class = _NamedSslObject
     context.sni_callback = _keep_name
 
 
 def requested_name(transport: asyncio.BaseTransport) -> str | None:
-    """Return the client's server name; None if it sent none or uses plain text."""
+    """Return the server name that the client sent; None if it sent none or uses plain text."""
     ssl_object = transport.get_extra_info("ssl_object")
     return ssl_object.requested_name if isinstance(ssl_object, _NamedSslObject) else None
 

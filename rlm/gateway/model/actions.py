@@ -1,4 +1,4 @@
-"""The actions that a session requests; its owner performs them in order."""
+"""Defines the actions that a session requests; its owner performs them in order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ToClient:
 class ResponseToClient:
     """Requests to send these parts to the client, and then to call `release`.
 
-    The parts are valid until then.
+    The parts are valid until that call.
     """
 
     parts: list[Buffer]
@@ -47,8 +47,8 @@ class ResponseToClient:
 class PartitionFetch:
     """Represents a fetch of one partition at an offset that the broker does not serve.
 
-    `local_start_offset`: where the broker's log starts. `is_above_end`: the
-    offset is above the broker's high watermark, so the reader only checks that it is not stored.
+    `local_start_offset` is the start of the broker's log. `is_above_end`: the offset is above the
+    broker's high watermark, so the reader only checks that the store does not have it.
     `last_fetched_epoch` is -1 if the client sent none.
     """
 
@@ -64,9 +64,9 @@ class PartitionFetch:
 class RemoteFetch:
     """Requests these reads, and then a call of the session's `finish_fetch` with their outcomes.
 
-    If a read is not finished within `max_wait_ms`, its outcome is `ReadPending` and it continues.
-    Without a permit within `permit_wait_ms`, the outcome is `ReadThrottled`. `client_id` is that of
-    the request header.
+    A read that is not finished within `max_wait_ms` has the outcome `ReadPending`, and continues.
+    If no permit is given within `permit_wait_ms`, every outcome is `ReadThrottled`. `client_id` is
+    that of the request header.
     """
 
     reads: tuple[PartitionFetch, ...]
@@ -80,8 +80,8 @@ class RemoteFetch:
 class PrefetchHint:
     """Announces that a `RemoteFetch` of these reads is likely to come soon.
 
-    The owner may prepare data that is in memory. Without `reads`, no read is expected and the owner
-    drops what it prepared.
+    The owner may prepare data that is in memory. If `reads` is empty, no read is expected, and the
+    owner drops the data that it prepared.
     """
 
     reads: tuple[PartitionFetch, ...]

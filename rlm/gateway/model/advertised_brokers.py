@@ -1,10 +1,10 @@
-"""GatewayTopology: the gateway address that clients get for each broker. Pure.
+"""GatewayTopology: decides which gateway address clients get for each broker. Pure.
 
 **Skipped data:** a client that bypasses the gateways finds only the local log, resets its offset
-and misses the stored records. A broker without a live gateway therefore gets the address of another
-live gateway. That gateway's broker refuses the requests, because it does not lead, and the client
-requests metadata again. Without any live gateway, the broker keeps its gateway's last address.
-Clients get a broker's own address only with `direct_if_unserved`.
+and misses the stored records. For a broker without a live gateway, clients therefore get the
+address of another live gateway. That gateway's broker refuses their requests, because it is not the
+leader, and they request metadata again. If no gateway is live, clients get the last address of the
+broker's gateway. They get a broker's own address only with `direct_if_unserved`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rlmm.registration import is_live
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTopology:
-    """The gateways' addresses by node id.
+    """Represents the gateways' addresses by node id.
 
-    `live` has at least those of this process, `last_known` also those of dead gateways. `own` are
-    this process's addresses. `heartbeats_ms` has the last heartbeat of each gateway that is known
-    only from its registration. `elsewhere` is the address that a gateway of the whole cluster
-    returns for unserved brokers.
+    `live` contains the addresses of live gateways, this process included; `last_known` also those
+    of dead gateways. `own` are this process's addresses. `heartbeats_ms` contains the last
+    heartbeat of each gateway that is known only from its registration. `elsewhere` is the address
+    that a gateway of the whole cluster returns for unserved brokers.
     """
 
     live: Mapping[int, HostPort]
@@ -44,7 +44,7 @@ class GatewayTopology:
         return replace(self, live=live)
 
     def address_of(self, node_id: int) -> HostPort | None:
-        """Return the address that clients get for a broker; None for the broker's own."""
+        """Return the address that clients get for a broker; None if it is the broker's own."""
         if node_id in self.live:
             return self.live[node_id]
         if self.direct_if_unserved:
@@ -65,11 +65,11 @@ def topology_of(
     fixed: Mapping[int, HostPort] | None = None,
     direct_if_unserved: bool = False,
 ) -> GatewayTopology:
-    """Return the topology from all registrations at `broker_time_ms`, the brokers' clock.
+    """Return the topology from all registrations at `broker_time_ms` of the brokers' clock.
 
-    `own` are this process's brokers, which count as live. `fixed` replaces the registrations of the
-    brokers it names. Gateways without a broker are left out, because they have clients of their
-    own.
+    `own` maps this process's brokers to its addresses; they count as live. The addresses in `fixed`
+    replace registered ones. The result omits gateways that are not for one broker, because they
+    have separate clients.
     """
     gateways = [
         r
@@ -99,7 +99,7 @@ def topology_of(
 
 
 def _address(registration: Registration) -> HostPort | None:
-    """Return the address; None if the gateway registered none, or one of an unknown format."""
+    """Return the address; None if the gateway registered none, or one that cannot be parsed."""
     try:
         return parse_host_port(registration.process.gateway_address)
     except ValueError:

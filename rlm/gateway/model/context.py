@@ -1,4 +1,4 @@
-"""What a rewrite may use in addition to the message: gateway addresses and stored data."""
+"""Defines what rewrites may use in addition to the message: gateway addresses and stored data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class TimestampLookup(Protocol):
-    """Searches stored segments by time (rlm.remote_read.timestamps). Blocking, thread-safe."""
+    """Searches stored segments by timestamp (rlm.remote_read.timestamps).
+
+    Blocking, thread-safe.
+    """
 
     def record_since(
         self,
@@ -26,24 +29,25 @@ class TimestampLookup(Protocol):
         *,
         below_offset: int | None = None,
     ) -> FoundRecord | None:
-        """Return the first stored record at or after a time.
+        """Return the first stored record with a timestamp of at least `timestamp_ms`, if any.
 
-        Skips segments from `below_offset` on; the record itself may be at or above it.
+        Skips segments that start at or above `below_offset`. The record itself may be at or above
+        that offset.
         """
 
     def record_of_max_timestamp(
         self, topic_id_partition: TopicIdPartition, *, above_ms: int = -1
     ) -> FoundRecord | None:
-        """Return the first stored record with the greatest timestamp, if above `above_ms`."""
+        """Return the first record with the greatest timestamp; None if not above `above_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings:
-    """The thread pools and the timeout of rewrites. The pools limit how many calls block at once.
+    """Represents the timeout of rewrites, and the thread pools that limit their blocking calls.
 
-    `store` runs calls that wait for the store. `topic` runs calls that wait for the metadata topic
-    alone, so that a hanging store does not delay them. Rewrites run in neither. `timeout_ms` limits
-    the rewrite of one request.
+    `store` runs calls that wait for the store. `topic` runs calls that wait only for the metadata
+    topic, so that a hanging store does not delay them. Rewrites themselves run in other pools.
+    `timeout_ms` limits the rewrite of one request.
     """
 
     store: Executor
@@ -54,11 +58,11 @@ class QuerySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayContext:
-    """A snapshot; get the newest one for each request. All its objects are thread-safe.
+    """Represents a snapshot of what rewrites use; get a new one for each request.
 
-    `topology` and `topics` are values. `metadata` and `timestamps` may block, so only blocking
-    rewrites use them. `started_ms` is when the client's wait for a rewrite began, by the clock of
-    `query_settings`; None means now.
+    All its objects are thread-safe. `topology` and `topics` are immutable values. `metadata` and
+    `timestamps` may block, so only blocking rewrites use them. `started_ms` is when the client's
+    wait for a rewrite began, by the clock of `query_settings`; None means now.
     """
 
     topology: GatewayTopology

@@ -1,4 +1,4 @@
-"""What a gateway counts: disconnects by cause, reads from the store by topic, client and duration.
+"""Counts a gateway's disconnects by cause, and reads of the store by topic, client and duration.
 
 Pure.
 """
@@ -35,7 +35,7 @@ _BOUNDS_S = (
 
 
 class RemoteCount(Enum):
-    """The outcome of reading one partition from the store."""
+    """Represents the outcome of a read of one partition from the store."""
 
     SERVED = "served"
     READING = "reading"
@@ -49,7 +49,7 @@ class RemoteCount(Enum):
 
 @dataclass(slots=True)
 class TopicCounts:
-    """Counts one topic's reads from the store: fetched partitions, failures, and sent bytes."""
+    """Counts one topic's reads from the store: partition reads, failures, and sent bytes."""
 
     requests: int = 0
     errors: int = 0
@@ -57,11 +57,11 @@ class TopicCounts:
 
 
 class ClientBytes:
-    """The bytes that each client id received. Not thread-safe.
+    """Counts the bytes that each client id received. Not thread-safe, except `sizes`.
 
-    It counts `limit_count` ids separately. A further id replaces the longest idle one, if that has
-    been idle for `idle_ms`; otherwise the further id counts as OTHER. A replaced id that comes back
-    counts from 0 again.
+    Counts `limit_count` ids separately, by their first 100 characters. A further id replaces the
+    longest idle id if that was idle for `idle_ms`; otherwise the further id counts as OTHER. The
+    count of a replaced id that returns restarts at 0.
     """
 
     def __init__(self, *, limit_count: int = 100, idle_ms: int = 600_000) -> None:
@@ -82,7 +82,7 @@ class ClientBytes:
         self._seen_ms[client_id] = now_ms
 
     def sizes(self) -> Mapping[str, int]:
-        """Return bytes by client id; OTHER counts all further ids. Any thread may call it."""
+        """Return the bytes by client id; OTHER counts all further ids. Thread-safe."""
         sizes = self._sizes.copy()
         sizes[OTHER] = sizes.get(OTHER, 0) + self._other_bytes
         return sizes
@@ -99,7 +99,7 @@ class ClientBytes:
 
 
 class Latencies:
-    """Counts durations in buckets. One thread writes, any may read."""
+    """Counts durations in buckets. One thread writes; any thread may read."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(_BOUNDS_S) + 1)
@@ -110,7 +110,7 @@ class Latencies:
         self.sum_s += duration_s
 
     def buckets(self) -> Sequence[tuple[str, int]]:
-        """Return how many durations are within each bound in seconds; the last bound is `+Inf`."""
+        """Return each bound in seconds, and how many durations are within it; `+Inf` is last."""
         buckets: list[tuple[str, int]] = []
         count = 0
         for bound, counted in zip((*map(str, _BOUNDS_S), "+Inf"), self._counts, strict=True):
@@ -121,11 +121,12 @@ class Latencies:
 
 @dataclass(slots=True)
 class GatewayCounts:
-    """A gateway's counts. Only its loop writes; any thread may read.
+    """Represents a gateway's counts. Only its loop writes; any thread may read.
 
-    `throttled_count`: the fetches that the quota left without stored data. `throttled_ms`: how long
-    the quota still blocked reads then, summed over these fetches. `warm`: the durations of reads
-    that found their first batch in memory; `cold`: those of all other reads.
+    `throttled_count`: fetches that returned no stored records because of the quota.
+    `throttled_ms`: the sum over these fetches of how long the quota continued to block reads.
+    `warm`: the durations of successful reads that did not wait for the store; `cold`: the durations
+    of those that did.
     """
 
     connections: int = 0
@@ -141,7 +142,7 @@ class GatewayCounts:
     cold: Latencies = field(default_factory=Latencies)
 
     def count_throttled(self, partition_count: int, throttle_ms: int) -> None:
-        """Count a fetch without a permit, due to the quota if `throttle_ms` is above 0."""
+        """Count a fetch that got no permit; the quota is the cause if `throttle_ms` is above 0."""
         outcome = RemoteCount.THROTTLED if throttle_ms else RemoteCount.QUEUE_FULL
         self.remote[outcome] += partition_count
         if throttle_ms:
@@ -149,13 +150,13 @@ class GatewayCounts:
             self.throttled_ms += throttle_ms
 
     def topic(self, name: str) -> TopicCounts:
-        """Return a topic's counts; start them at 0 for a topic without an entry."""
+        """Return a topic's counts; create them if there are none."""
         found = self.topics.get(name)
         if found is None:
             found = self.topics[name] = TopicCounts()
         return found
 
     def retain(self, topics: Container[str]) -> None:
-        """Forget the counts of all other topics."""
+        """Remove the counts of all topics that are not in `topics`."""
         for name in [each for each in self.topics if each not in topics]:
             del self.topics[name]

@@ -1,4 +1,4 @@
-"""Why a client's connection ended, and the error that carries the cause."""
+"""Defines the disconnect causes, and the error that carries one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DisconnectCause(Enum):
-    """The disconnect cause. The first two are normal: client or broker closed the connection."""
+    """Represents why a connection was closed. The first two causes are normal: a peer closed it."""
 
     CLIENT_LEFT = "client_left"
     BROKER_CLOSED = "broker_closed"
@@ -35,7 +35,7 @@ class DisconnectCause(Enum):
 
 
 class ConnectionRefusedByGatewayError(Exception):
-    """An error from the bytes of one connection; it closes only that connection."""
+    """Raised if the bytes of a connection make the gateway close it. Other connections continue."""
 
     def __init__(self, reason: DisconnectCause, detail: str = "") -> None:
         super().__init__(f"{reason.value} {detail}".rstrip())

@@ -1,4 +1,4 @@
-"""The kinds of rewrites of one API, for the table in rlm.gateway.rewriting.rewrite_table."""
+"""Defines the kinds of rewrites for the table in rlm.gateway.rewriting.rewrite_table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALL_VERSIONS = Versions.parse("0+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseRewrite(Generic[RequestT, ResponseT]):
-    """Changes only the response, whatever the request; the request passes unchanged.
+    """Changes only the response, independently of the request, which passes unchanged.
 
     Versions outside of `versions` need no change and pass unchanged.
     """
@@ -29,10 +29,10 @@ class ResponseScanner(Protocol):
 
     @property
     def frame_bytes(self) -> int | None:
-        """Return the changed frame's size; None until it is known. Nothing passes before that."""
+        """Return the changed frame's size; None until it is known. Until then, nothing passes."""
 
     def feed(self, chunk: memoryview, /) -> Sequence[Buffer]:
-        """Process the next bytes after the size field; return what may be passed on."""
+        """Process the next bytes of the frame after its size field; return the bytes to pass on."""
 
     @property
     def passing_bytes(self) -> int:
@@ -44,9 +44,9 @@ class ResponseScanner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRewrite(Generic[RequestT, ResponseT]):
-    """Changes only the response, in pieces while it passes, because it may be large.
+    """Changes only the response, piece by piece as it passes, because it may be large.
 
-    `scanner` gets the version, the size of the frame and the context.
+    `scanner` takes the API version, the size of the frame, and the context.
     """
 
     api: Api[RequestT, ResponseT]
@@ -56,11 +56,11 @@ class StreamRewrite(Generic[RequestT, ResponseT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange(Generic[RequestT, ResponseT]):
-    """A request as the client sent it, and the broker's response to what the gateway sent.
+    """Represents a request as the client sent it, and the broker's response.
 
-    `sent` is the changed request; None if it passed unchanged. `leader_epochs`: the epochs that the
-    broker reported with the ids of the topics, by topic and partition; empty if the gateway
-    requested no ids.
+    `sent` is the changed request that the broker received; None if the request passed unchanged.
+    `leader_epochs` contains the epochs that the broker reported with the topic ids, by topic and
+    partition. It is empty if the gateway requested no ids.
     """
 
     version: int
@@ -74,14 +74,14 @@ class Exchange(Generic[RequestT, ResponseT]):
 class ExchangeRewrite(Generic[RequestT, ResponseT]):
     """Changes the response depending on the request, so the gateway decodes both.
 
-    `request` returns the request to send in the given version; without it, the request passes
-    unchanged. `can_change` returns whether
-    the client's request needs a change; otherwise both pass unchanged. `names` returns the topics
-    that the request identifies only by name; empty if irrelevant.
+    `can_change` returns whether the request or its response may need a change; otherwise both pass
+    unchanged. `request` returns the request to send, in the given version; if it is None, the
+    client's request passes unchanged. `names` returns the topics that the request identifies only
+    by name; empty if irrelevant.
 
-    `response` may block on the metadata topic and on the store, so it runs off the loop. It returns
-    their errors as error codes of partitions, and never raises them. `waits_for_store` returns
-    whether the client's request may block on the store.
+    `response` may block on the metadata topic and on the store, so it runs outside of the loop. It
+    returns their errors as error codes of partitions, and never raises them. `waits_for_store`
+    returns whether `response` may block on the store for this request.
     """
 
     api: Api[RequestT, ResponseT]

@@ -1,8 +1,8 @@
-"""TieredTopics: which topics are tiered, by name and by id. Pure.
+"""TieredTopics: finds the topics that have a policy, by name and by id. Pure.
 
-Requests of older versions have only names. A topic that was deleted and created again has its old
-name, another id, and none of the old data. The cluster's own id for a name therefore comes first.
-Policies alone decide only while that id is unknown.
+Requests of older versions contain only names. A topic that was deleted and created again has its
+old name, another id, and none of the old data. The cluster's id for a name therefore takes
+precedence. The policy's id is used only while the cluster's id is unknown.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from uuid import UUID
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 
-# How many partitions a topic may have gained since its partition count was read.
+# A topic may have gained up to this number of partitions since its partition count was read.
 _NEW_PARTITIONS_MAX = 1_000
 _NO_LIMIT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredTopics:
-    """All topics with a policy in any state, because stored data stays readable.
+    """Represents all topics with a policy in any state, because stored data stays readable.
 
-    `managed` are the names of topics whose policy is not disabled; for them, the broker's retention
-    must stay off. `unconfirmed` are names whose topic ids the broker did not report.
-    `partition_counts` are the counts that the cluster last reported. A partition number far above
-    the count is rejected, so that clients cannot cause unlimited lookups.
+    `managed` contains the names of topics whose policy is not disabled; for these topics, the
+    broker's retention must stay off. `unconfirmed` contains names for which the broker reported no
+    topic id. `partition_counts` are the counts that the cluster last reported. Lookups reject a
+    partition number far above the count, so that clients cannot cause unlimited lookups.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class TieredTopics:
     partition_counts: Mapping[UUID, int] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
-        """Return a topic's partition by name; None without a policy or for a rejected number."""
+        """Return a partition by topic name; None if it has no policy or the number is rejected."""
         topic_id = self.id_by_name.get(topic)
         return None if topic_id is None else self._partition(topic_id, topic, partition)
 
@@ -57,7 +57,7 @@ class TieredTopics:
         return replace(self, id_by_name=id_by_name, unconfirmed=unconfirmed)
 
     def partition_by_id(self, topic_id: UUID, partition: int) -> TopicIdPartition | None:
-        """Return a topic's partition by id; None without a policy or for a rejected number."""
+        """Return a partition by topic id; None if it has no policy or the number is rejected."""
         topic = self.name_by_id.get(topic_id)
         return None if topic is None else self._partition(topic_id, topic, partition)
 

@@ -1,13 +1,13 @@
 """Writes to the client in order, and no faster than the client receives.
 
-The gateway writes its own responses directly to the socket, if that is possible and the transport's
-buffer is empty. Such a write bypasses the transport, to avoid copies of unsent data. The loop does
-not watch a socket that belongs to a transport, so a direct write waits for writability on a
-duplicate of the socket. The duplicate is open only during the wait.
+The gateway writes its own responses directly to the socket if it can and the transport's buffer is
+empty. Such a write bypasses the transport, to avoid copies of unsent data. The loop refuses to
+watch a socket that belongs to a transport, so a direct write waits on a duplicate of the socket.
+The duplicate is open only during the wait.
 
 Memory: the transport's buffer (its high-water mark and one piece), broker bytes received before
-the broker's side was paused, and unsent parts of responses. The memory of responses is accounted
-for elsewhere until `release`.
+the broker's side was paused, and unsent parts of responses. Until `release`, the sender of a
+response accounts for its memory.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ _PIECE_BYTES = 256 * 1024
 _JOINED_BYTES = 16 * 1024
 _PARTS_AT_ONCE = 16
 _WRITES_AT_ONCE = 4
-# From Python 3.12 on, asyncio keeps unsent data by reference; before, it copies the data.
+# Since Python 3.12, asyncio keeps references to unsent data; earlier versions copy the data.
 _TRANSPORT_KEEPS_REFERENCES = sys.version_info >= (3, 12)
 # One write of this size blocks the loop's other connections for a third of a millisecond.
 _WRITE_BYTES = 1 << 20
 
 
 class DirectWrites:
-    """Direct writes of one connection, whose transport has nothing to send. Use on its loop.
+    """Writes directly to the socket of one connection. Use on its loop.
 
-    Between `wait` and `stop`, calls `writable` whenever the socket accepts data.
+    The transport must have nothing to send. Between `wait` and `stop`, calls `writable` whenever
+    the socket accepts data.
     """
 
     def __init__(self, client: socket.socket, writable: Callable[[], None]) -> None:
@@ -48,9 +49,9 @@ class DirectWrites:
         self._has_written = False
 
     def write(self, parts: Sequence[memoryview]) -> int:
-        """Write as much of `parts` as the socket takes now, and return the number of bytes.
+        """Write as much of `parts` as the socket takes now; return the number of written bytes.
 
-        Writes at most _WRITE_BYTES. Raises OSError if the connection has ended.
+        Writes at most _WRITE_BYTES. Raises OSError if the connection is closed.
         """
         if not self._has_written:
             self._has_written = True
@@ -67,7 +68,10 @@ class DirectWrites:
             return 0
 
     def wait(self) -> None:
-        """Wait until the socket takes more. Raises OSError if no file descriptor is left."""
+        """Start to wait until the socket takes more.
+
+        Raises OSError if no file descriptor is free.
+        """
         if self._awaited_fd is None:
             self._awaited_fd = os.dup(self._client.fileno())
             self._loop.add_writer(self._awaited_fd, self._writable)
@@ -81,11 +85,12 @@ class DirectWrites:
 
 
 class ClientOutput:
-    """The output of one connection. Use on its loop.
+    """Represents the output of one connection. Use on its loop.
 
-    `client` is the connection's socket, if the gateway can write to it directly
-    (rlm.gateway.relay.splice.plain_socket). The output calls `moved` when that socket has taken all
-    waiting data, and `failed` if a direct write fails. `taken_count`: responses sent whole.
+    `client` is the connection's socket if the gateway can write to it directly
+    (rlm.gateway.relay.splice.plain_socket), else None. After a wait for that socket, the output
+    calls `moved` when no data waits any more. It calls `failed` if a direct write fails.
+    `taken_count`: responses passed whole to the socket or the transport.
     """
 
     def __init__(
@@ -108,17 +113,17 @@ class ClientOutput:
 
     @property
     def sent_count(self) -> int | None:
-        """A count that grows whenever waiting data is sent; None while nothing waits."""
+        """Return a count that grows whenever waiting data is sent; None while no data waits."""
         return self._sent_count if self._waiting else None
 
     @property
     def is_paused(self) -> bool:
-        """Whether the transport's buffer is full."""
+        """Return whether the transport's buffer is full."""
         return self._is_paused
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the caller should wait before it adds data."""
+        """Return whether the caller should wait before it adds data."""
         return self._is_paused or bool(self._waiting)
 
     def write(self, data: Buffer) -> None:
@@ -137,16 +142,16 @@ class ClientOutput:
         self._go_on()
 
     def pause(self) -> None:
-        """Stop writing: the transport's buffer is full."""
+        """Stop writing, because the transport's buffer is full."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """Continue writing: the transport's buffer has drained."""
+        """Continue writing, because the transport's buffer has space again."""
         self._is_paused = False
         self._go_on()
 
     def drop(self) -> None:
-        """Discard all waiting data and release its responses."""
+        """Discard all waiting data, and release the responses in it."""
         if self._direct is not None:
             self._direct.stop()
         while self._waiting:
@@ -219,7 +224,7 @@ class ClientOutput:
 
 
 def _joined(parts: list[Buffer]) -> list[Buffer]:
-    """Join small parts, so that the socket does not send a packet for each."""
+    """Join small parts, so that the socket does not send a packet for each part."""
     joined: list[Buffer] = []
     small = bytearray()
     for part in parts:
@@ -236,5 +241,5 @@ def _joined(parts: list[Buffer]) -> list[Buffer]:
 
 
 def write_received(transport: asyncio.WriteTransport, data: Buffer) -> None:
-    """Write to a transport data that is valid only during the call."""
+    """Write `data`, which is valid only during this call, to a transport."""
     transport.write(bytes(data) if _TRANSPORT_KEEPS_REFERENCES else data)

@@ -1,7 +1,7 @@
-"""Finds idle connections, and those whose client does not send or receive in time. Pure.
+"""Finds idle connections, and connections whose client is too slow. Pure.
 
-At an interval, the watch compares all connections with its previous look. It costs nothing per byte
-that passes.
+At an interval, the watch compares the progress of all connections with its previous look. Relayed
+bytes cost no extra work.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """The progress of one connection.
+    """Represents the progress of one connection.
 
-    `request_count`: requests received whole. `is_partial`: a part of a further request has come.
+    `request_count`: requests received whole. `is_partial`: a part of a further request has arrived.
     `is_read`: the gateway reads from the client, so only the client can delay the missing bytes.
-    `sent_count` grows whenever waiting data is sent; None if nothing waits. `taken_count`:
-    responses sent whole. `active_s`: when the last byte came from either side, or the client last
-    took waiting data.
+    `sent_count` grows whenever waiting data is sent; None if no data waits. `taken_count`:
+    responses sent whole. `active_s`: when the last bytes arrived from either side, or the client
+    last received waiting data.
     """
 
     request_count: int
@@ -33,21 +33,21 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """A count, and the time of its last change."""
+    """Represents a count, and the time of its last change."""
 
     value: int
     since_s: float
 
     def after(self, before: _Count) -> _Count:
-        """Return `before` if the count has not changed since, else this one."""
+        """Return `before` if it has the same value, else this count."""
         return before if before.value == self.value else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standstill:
-    """The progress that a connection must make, and the disconnect cause if it makes none.
+    """Represents the progress that a connection must make, and the disconnect cause otherwise.
 
-    `moved`: the count that must change. `whole`: responses that the client received whole.
+    `moved` is the count that must change. `whole` counts the responses sent whole.
     """
 
     reason: DisconnectCause
@@ -55,7 +55,7 @@ class _Standstill:
     whole: _Count
 
     def after(self, before: _Standstill | None) -> _Standstill:
-        """Return this with the times of `before`, the previous look, for unchanged counts."""
+        """Return this look; unchanged counts keep the times of `before`, the previous look."""
         if before is None or before.reason is not self.reason:
             return self
         return _Standstill(
@@ -66,7 +66,7 @@ class _Standstill:
 
 
 class ConnectionWatch:
-    """The watch over all connections of a server.
+    """Watches all connections of a server. Not thread-safe.
 
     Memory: an entry for each connection whose client must send or receive something.
     """
@@ -74,10 +74,11 @@ class ConnectionWatch:
     def __init__(self, *, progress_s: float, pressure_progress_s: float, idle_s: float) -> None:
         """Set the limits.
 
-        The first request, and each partly received one, must arrive whole within `progress_s`. In
-        the same time a client must receive part of a waiting response. Under memory pressure it
-        must do so within `pressure_progress_s`, and receive a whole response within `progress_s`.
-        Each time counts from the last look that found progress, or from the first look.
+        The first request, and each partly received request, must arrive whole within `progress_s`.
+        In the same time, a client must receive part of a waiting response. Under memory pressure,
+        the client must do so within `pressure_progress_s`, and receive a whole response within
+        `progress_s`. Each time counts from the last look that found progress, or from the first
+        look.
         """
         self._progress_s = progress_s
         self._pressure_progress_s = min(progress_s, pressure_progress_s)

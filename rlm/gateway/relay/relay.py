@@ -1,9 +1,9 @@
-"""Carries out a session's actions on two transports, the store and the rewrite threads.
+"""Carries out a session's actions on two transports, in the store, and on rewrite threads.
 
 While the broker's transport is full, the relay pauses reading from the client. While the client's
 transport is full, it pauses reading from both, because the gateway itself answers some requests.
 While a response waits for the client's socket, the relay pauses reading only after further bytes
-have arrived. Usually none come, and pausing costs more than a read.
+have arrived. Usually no bytes arrive, and a pause costs more than a read.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 CLOSE_STRAY_WITHIN_S = 30.0
-"""How long a stray connection may wait for its last response."""
+"""The time for which a stray connection may wait for its last response."""
 
 _FLUSH_S = 5.0
-_SPLICED_BYTES = 128 * 1024  # below, the setup of a splice costs as much as it saves
+_SPLICED_BYTES = 128 * 1024  # below this size, the setup of a splice costs as much as it saves
 
 
 class Relay:
-    """One client's downstream and upstream connection. Use on one loop.
+    """Represents the downstream and the upstream connection of one client. Use on one loop.
 
-    `closed` is called exactly once, with the disconnect cause and details.
+    Calls `closed` exactly once, with the disconnect cause and details.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Relay:
 
     @property
     def arrival(self) -> Arrival:
-        """The progress of the connection, for ConnectionWatch."""
+        """Return the progress of the connection, for ConnectionWatch."""
         return Arrival(
             request_count=self._session.request_count,
             is_partial=self._session.is_within_request,
@@ -104,7 +104,7 @@ class Relay:
         )
 
     def start(self, broker: asyncio.Transport) -> None:
-        """Start to relay."""
+        """Start to relay; if the relay is already closed, abort `broker`."""
         if self._is_closed:
             broker.abort()
             return
@@ -115,7 +115,7 @@ class Relay:
             self._run(lambda: self._session.receive_from_client(memoryview(self._early)))
 
     def receive_from_client(self, data: memoryview) -> None:
-        """Process bytes from the client; the caller may reuse the buffer afterwards."""
+        """Process bytes from the client. The caller may reuse the buffer afterwards."""
         if self._broker is None:
             self._receive_early(data)
             return
@@ -123,24 +123,27 @@ class Relay:
         self._run(lambda: self._session.receive_from_client(data))
 
     def _receive_early(self, data: memoryview) -> None:
-        """Keep what the client sent before the broker is connected, and pause the client again.
+        """Keep bytes that arrive before the broker is connected, and pause the client again.
 
-        Python 3.11.2, which Debian 12 has, starts to read after `connection_made`, although the
-        transport was paused there. Such a pause has no effect until the transport is resumed.
+        Python 3.11.2 (Debian 12) starts to read after `connection_made`, although that method
+        paused the transport. A further pause has no effect until the transport is resumed.
         """
         self._early += data
         _set_reading(self._client, reads=True)
         _set_reading(self._client, reads=False)
 
     def receive_from_broker(self, data: memoryview) -> None:
-        """Process bytes from the broker, possibly in place; the caller may reuse the buffer."""
+        """Process bytes from the broker, and possibly change them in place.
+
+        The caller may reuse the buffer afterwards.
+        """
         self._came_late = self._output.is_blocked
         self._run(lambda: self._session.receive_from_broker(data))
         if self._splice is not None and not self._is_closed:
             self._pass_on_unread(self._splice)
 
     def set_client_full(self, *, is_full: bool) -> None:
-        """Note whether the client's transport is full."""
+        """Record whether the client's transport is full."""
         if is_full:
             self._output.pause()
         else:
@@ -155,14 +158,14 @@ class Relay:
         self._end_if_leaving()
 
     def set_broker_full(self, *, is_full: bool) -> None:
-        """Note whether the broker's transport is full."""
+        """Record whether the broker's transport is full."""
         self._broker_is_full = is_full
         self._pace()
 
     def leave(self, reason: DisconnectCause, *, within_s: float) -> None:
-        """Close both connections when the client awaits no response, or after `within_s` seconds.
+        """Close both connections once the client awaits no response, or after `within_s` seconds.
 
-        Some clients, such as franz-go, treat a close before the first response as a refusal and
+        Some clients, such as franz-go, treat a close before the first response as a refusal, and
         fail instead of retrying. Idempotent.
         """
         if self._leaving_for is None and not self._is_closed:
@@ -171,9 +174,10 @@ class Relay:
             self._end_if_leaving()
 
     def close(self, reason: DisconnectCause, detail: str = "") -> None:
-        """Close both connections; still sends waiting responses, for up to 5 s. Idempotent.
+        """Close both connections. Idempotent.
 
-        If the client has left, drops its responses at once.
+        Waiting responses are still sent for up to 5 s, but discarded at once if the client has
+        left.
         """
         if self._is_closed:
             return
@@ -206,7 +210,7 @@ class Relay:
         self._client.abort()
 
     def _pass_on_unread(self, splice: Splice) -> None:
-        """Splice a large opaque part of a response, if all data before it is sent."""
+        """Splice a large opaque part of a response if all data before that part is sent."""
         passing_bytes = self._session.passing_bytes
         is_free = not self._output.is_blocked and not self._client.get_write_buffer_size()
         if passing_bytes >= _SPLICED_BYTES and is_free:
@@ -214,7 +218,7 @@ class Relay:
             self._pace()
 
     def _splice_to_client(self, broker: asyncio.Transport) -> Splice | None:
-        """Return a splice from broker to client; None if the kernel cannot splice them."""
+        """Return a splice from broker to client; None if the kernel cannot splice their sockets."""
         sockets = plain_socket(broker), plain_socket(self._client)
         if sockets[0] is None or sockets[1] is None:
             return None
@@ -232,7 +236,7 @@ class Relay:
             self._client.abort()
 
     def _run(self, step: Callable[[], list[Action]]) -> None:
-        """Call the session and carry out its actions."""
+        """Call the session through `step`, and carry out its actions."""
         if self._is_closed:
             return
         self._active_s = self._loop.time()
@@ -242,7 +246,7 @@ class Relay:
             if not self._is_closed:
                 self._carry_out_all(self._session.speculate())
         except Exception:  # noqa: BLE001 - other connections continue
-            _log.exception("a client's connection failed")
+            _log.exception("cannot serve a client's connection")
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
         if self._session.is_misdirected:
@@ -258,19 +262,19 @@ class Relay:
             self.close(self._leaving_for)
 
     def _continue_if_taken(self) -> None:
-        """Schedule the session's buffered requests if the client has received its responses."""
+        """Schedule the session's buffered requests if no response waits for the client."""
         if self._session.is_blocked_by_client and not (self._output.is_blocked or self._is_closed):
             self._loop.call_soon(self._run, self._session.process_buffered)
 
     def _carry_out_all(self, actions: list[Action]) -> None:
-        """Carry out actions, and those that follow from reads of cached data."""
+        """Carry out actions, and the actions that follow from reads of cached data."""
         ready = self._carry_out_some(actions)
         while ready is not None:
             self._session.set_client_full(is_full=self._output.is_blocked)
             ready = self._carry_out_some(self._session.finish_fetch(ready))
 
     def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
-        """Carry out actions; return the outcomes of a read whose data is cached, if any."""
+        """Carry out actions. If one of them reads cached data, return the outcomes."""
         ready: list[RemoteOutcome] | None = None
         for action in actions:
             if not isinstance(action, RemoteFetch):
@@ -306,7 +310,7 @@ class Relay:
         task.add_done_callback(self._tasks.discard)
 
     def _read_at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
-        """Return the outcomes if they are cached; else start the read and return None."""
+        """Return the outcomes if their data is cached; else start the read and return None."""
         ready = self._reads.read_now(wanted)
         if ready is None:
             self._begin(self._read_remote(wanted))
@@ -344,7 +348,7 @@ class Relay:
         self._run(lambda: self._session.finish_exchange(response))
 
     def _pace(self) -> None:
-        """Read from a side only while its bytes can be relayed or answered; else pause it."""
+        """Read from each side only while its bytes can be relayed or answered."""
         if self._broker is None or self._is_closed:
             return
         session, output = self._session, self._output

@@ -10,16 +10,17 @@ from rlm.gateway.model.actions import RewriteExchange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewritePools:
-    """The pools for rewrites: `store` for those that may wait for the store, else `others`.
+    """Represents the thread pools of rewrites.
 
-    A store that does not answer leaves the threads of `others` free. To avoid deadlock, work that
-    rewrites wait for must not run in these pools.
+    Rewrites that may wait for the store run in `store`, all others in `others`. While the store
+    does not respond, the threads of `others` remain available. Work that rewrites wait for must not
+    run in these pools, because that could cause a deadlock.
     """
 
     store: Executor
     others: Executor
 
     def of(self, wanted: RewriteExchange) -> Executor:
-        """Return the pool for a rewrite."""
+        """Return the pool for a rewrite of this exchange."""
         waits = wanted.rewrite.waits_for_store(wanted.exchange.request)
         return self.store if waits else self.others

@@ -1,6 +1,6 @@
 """Tunes the sockets of connections within this host.
 
-Between hosts the kernel chooses buffer sizes and the pace of sending.
+For connections between hosts, the kernel chooses buffer sizes and the pace of sending.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ _RELAYED_BYTES = 256 * 1024
 _RESPONSE_BYTES = 2 << 20
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
-# Every Linux kernel has Reno, and every user may set it.
+# Every Linux kernel has Reno, and by default every user may set it.
 _UNPACED = b"reno"
-_PACED_BEGIN = b"bbr"  # prefix of the names of all BBR versions
+_PACED_BEGIN = b"bbr"  # the prefix of the names of all BBR versions
 _CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)  # Linux only
 _NAME_BYTES = 16
 
 
 def accept_unpaced(listener: socket.socket) -> None:
-    """Make connections accepted here send without pacing, whatever the system default is.
+    """Make accepted connections send without pacing if the system's default is BBR.
 
-    BBR sends packets by a timer, so that they do not fill network queues. Within a host the timer
+    BBR paces packets by a timer, so that they do not fill network queues. Within a host, the timer
     costs more processor time than all other work of sending. A connection that starts with BBR
-    keeps the timer, so the listener must avoid it. For clients on other hosts, `pace_by_distance`
-    restores the default.
+    keeps the timer, so the listener must not use BBR. For clients on other hosts,
+    `pace_by_distance` restores the default.
     """
     with suppress(OSError):
         if _control_of(listener).startswith(_PACED_BEGIN):
@@ -33,7 +33,7 @@ def accept_unpaced(listener: socket.socket) -> None:
 
 
 def pace_by_distance(connected: socket.socket) -> None:
-    """Use the system's congestion control between hosts, and an unpaced one within a host."""
+    """Use the system's congestion control between hosts, but do not pace within a host."""
     with suppress(OSError):  # the peer has disconnected already
         control = _control_of(connected)
         if _is_here(connected):
@@ -45,16 +45,16 @@ def pace_by_distance(connected: socket.socket) -> None:
 
 
 def limit_send_buffer(client: socket.socket) -> None:
-    """Set a small send buffer, for relayed bytes within a host.
+    """Set a small send buffer for a client on this host, for relayed bytes.
 
-    Large buffers gain nothing without network latency, and their data leaves the processor's
+    Without network latency, a large buffer gains nothing, and its data leaves the processor's
     caches.
     """
     _send_from(client, _RELAYED_BYTES)
 
 
 def enlarge_send_buffer(client: socket.socket) -> None:
-    """Set a large send buffer, so that one write takes a response of usual size."""
+    """Set a large send buffer for a client on this host, so that one write takes most responses."""
     _send_from(client, _RESPONSE_BYTES)
 
 
@@ -65,7 +65,7 @@ def _send_from(client: socket.socket, buffer_bytes: int) -> None:
 
 
 def _control_of(connected: socket.socket) -> bytes:
-    """Return the socket's congestion control; empty if it cannot be chosen."""
+    """Return the name of the socket's congestion control; empty if it cannot be set."""
     if _CONGESTION_CONTROL is None or connected.family not in _FAMILIES:
         return b""
     name = connected.getsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _NAME_BYTES)

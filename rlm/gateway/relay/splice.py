@@ -1,10 +1,10 @@
-"""Splices bytes from the broker's socket to the client's in the kernel: splice(2).
+"""Splices bytes from the broker's socket to the client's socket in the kernel, by splice(2).
 
-The relay splices the records of responses, which it does not read. The kernel moves received pages
-through a pipe to the other socket, at half the cost of receive and send. The sockets still belong
-to their transports. During a splice the broker's transport is paused, the client's has nothing to
-send, and the splice waits for readiness on duplicates of the sockets. The kernel cannot splice TLS
-connections.
+The relay splices the records of responses, which it does not decode. The kernel moves received
+pages through a pipe to the other socket, at half the cost of receive and send. The sockets still
+belong to their transports. During a splice, the broker's transport is paused and the client's
+transport has nothing to send. The splice waits for readiness on duplicates of the sockets. The
+gateway cannot splice TLS connections.
 
 Memory: PIPE_BYTES of kernel memory for each connection during a splice.
 """
@@ -25,7 +25,7 @@ _SLICE_BYTES = 4 * PIPE_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SplicePath:
-    """The path of the bytes: duplicates of both sockets, and the pipe between them."""
+    """Represents the path of the bytes: duplicates of both sockets, and the pipe between them."""
 
     broker_fd: int
     pipe: Pipe
@@ -33,11 +33,11 @@ class _SplicePath:
 
 
 class Splice:
-    """The splice from broker to client of one connection. Use on its loop.
+    """Represents the splice from broker to client of one connection. Use on its loop.
 
-    At the end it calls `done` with the number of bytes. If a side ends earlier, it calls `failed`
-    with the cause. It calls neither after `close`. `active_s`: when it last moved bytes, as loop
-    time.
+    When all bytes have moved, it calls `done` with their number. If a side closes earlier, it calls
+    `failed` with the disconnect cause. After `close`, it calls neither. `active_s`: the loop time
+    when it last tried to move bytes.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class Splice:
 
     @property
     def is_running(self) -> bool:
-        """Whether a splice runs, which alone may read from the broker and write to the client."""
+        """Return whether a splice runs. Only the splice may then read and write the sockets."""
         return self._way is not None
 
     def begin(self, count: int) -> None:
-        """Splice the broker's next `count` bytes; this call moves some of those that have arrived.
+        """Start to splice the broker's next `count` bytes; move bytes that have already arrived.
 
-        Does nothing if the system has no file descriptors left.
+        Does nothing if no file descriptor is free.
         """
         pipe = self._pipes.take()
         if pipe is None:
@@ -99,7 +99,7 @@ class Splice:
             self._pipes.give_back(way.pipe)
 
     def _go_on(self) -> None:
-        """Move available bytes, up to _SLICE_BYTES so that other connections are not delayed."""
+        """Move available bytes, about _SLICE_BYTES at most, so that other connections can run."""
         way = self._way
         assert way is not None
         self.active_s = self._loop.time()
@@ -117,7 +117,7 @@ class Splice:
             self._failed(self._ended)
 
     def _fill(self, way: _SplicePath) -> bool:
-        """Fill an empty pipe from the broker; return whether the pipe contains bytes."""
+        """Fill the pipe from the broker if it is empty; return whether it now contains bytes."""
         if not self._buffered_bytes and self._left_bytes:
             self._buffered_bytes = self._splice(
                 way.broker_fd,
@@ -147,7 +147,7 @@ class Splice:
         return moved_bytes
 
     def _wait_for(self, fd: int | None) -> None:
-        """Continue when `fd` is ready, and stop waiting for the other side."""
+        """Continue when `fd` is ready, and stop waiting for the other side; None only stops."""
         way = self._way
         assert way is not None
         if fd == self._awaited_fd:
@@ -176,7 +176,7 @@ def _duplicates(broker: socket.socket, client: socket.socket) -> tuple[int, int]
 
 
 def plain_socket(transport: asyncio.BaseTransport) -> socket.socket | None:
-    """Return the transport's socket; None with TLS or without splice(2)."""
+    """Return the transport's socket; None if it uses TLS or the system lacks splice(2)."""
     if not hasattr(os, "splice") or transport.get_extra_info("sslcontext") is not None:
         return None
     found: socket.socket | None = transport.get_extra_info("socket")

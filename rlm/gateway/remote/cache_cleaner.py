@@ -1,11 +1,11 @@
-"""CacheCleaner: removes segments from caches when no client can read them any more.
+"""CacheCleaner: removes from the caches the segments that no client can read any more.
 
 KIP-405 lets followers remove indexes below the earliest offset. A gateway does the same with
 decoded indexes, chunks in memory, and files on disk. It follows log starts, expired segments and
-deleted topics in the metadata. A fetch that is reading such data keeps its bytes.
+deleted topics in the metadata. A running fetch of such data keeps its bytes.
 
-If the metadata does not know a segment, the segment was deleted or its record was not read yet. The
-cleaner therefore removes nothing before the metadata was read to its end.
+If the metadata does not know a segment, the segment was deleted, or its record is not read yet. The
+cleaner therefore removes nothing until the metadata is read to its end.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from rsm.spi import RemoteStorageManager
 
 _log = logging.getLogger(__name__)
 
-# A fetch that located its segment before a metadata change may fill a cache after it. Each pass
-# therefore checks the partitions of the previous one again, and some passes check all.
+# A fetch that located its segment before a metadata change may fill a cache after that change. Each
+# pass therefore checks the partitions of the previous pass again, and some passes check all.
 _WHOLE_INTERVAL_MS = 600_000
 
 
 class GoneReason(Enum):
-    """Why no client can read a segment any more; the value is its name in metrics."""
+    """Represents why no client can read a segment any more. The values are labels of a metric."""
 
     PARTITION_DELETED = "partition_deleted"
     SEGMENT_DELETED = "segment_deleted"
@@ -44,17 +44,17 @@ class GoneReason(Enum):
 
 
 class ObjectCache(Protocol):
-    """A cache of data that was read from stored objects. Thread-safe."""
+    """Represents a cache of data that was read from stored objects. Thread-safe."""
 
     def kept_objects(self) -> Collection[str]:
-        """Return the keys of the objects with cached data."""
+        """Return the keys of the objects that have cached data."""
 
     def forget(self, keys: Collection[str]) -> None:
         """Remove the data of these objects from the cache; running reads may still use it."""
 
 
 class ChunksOfObjects(ObjectCache):
-    """The chunk cache of fetches, by the objects from which its chunks were read."""
+    """Represents the chunk cache of fetches by the objects from which its chunks were read."""
 
     def __init__(self, cache: ChunkCache[SegmentPart]) -> None:
         self._cache = cache
@@ -81,7 +81,7 @@ class CacheCleaner:
         clock: Clock,
         dropped: Callable[[GoneReason, int], None],
     ) -> None:
-        """`storage` has the decoded and the disk caches. `dropped` counts objects by reason."""
+        """`storage` owns the decoded and the disk caches. `dropped` counts objects by reason."""
         self._metadata = metadata
         self._storage = storage
         self._chunks = chunks
@@ -95,13 +95,14 @@ class CacheCleaner:
     def step(self) -> None:
         """Clean the partitions that changed.
 
-        Cleans all on the first call, every ten minutes, and if the changed ones are unknown.
-        Raises RetriableError, and removes nothing, until the metadata was read to its end.
+        Cleans all partitions on the first call, every ten minutes, and if the metadata cannot list
+        the changed ones. Until the metadata is read to its end, raises RetriableError and removes
+        nothing.
         """
         readiness = self._metadata.readiness()
         if not readiness.is_ready:
-            raise RetriableError(readiness.reason or "metadata is not ready")
-        # Read before any lookup, so that the next pass gets the changes made meanwhile.
+            raise RetriableError(readiness.reason or "the metadata is not ready")
+        # This comes before all lookups, so that the next pass gets the changes made meanwhile.
         changed = self._metadata.changed_partitions(self._seen_count)
         now_ms = self._clock.monotonic_ms()
         is_whole = changed.partition_keys is None or now_ms >= self._whole_due_ms
@@ -114,7 +115,7 @@ class CacheCleaner:
             self._whole_due_ms = now_ms + _WHOLE_INTERVAL_MS
 
     def _clean(self, scope: frozenset[PartitionKey] | None) -> frozenset[PartitionKey]:
-        """Clean these partitions, None for all; return those that could not be checked now."""
+        """Clean the partitions in `scope`, or all if None; return those that cannot be checked."""
         objects = self._objects_by_segment()
         reasons: dict[RemoteLogSegmentId | None, GoneReason] = {}
         undecided: set[PartitionKey] = set()
@@ -136,7 +137,7 @@ class CacheCleaner:
         return frozenset(undecided)
 
     def _objects_by_segment(self) -> Mapping[RemoteLogSegmentId | None, set[str]]:
-        """Return the keys of all cached objects; those that name no segment are under None."""
+        """Return the keys of all cached objects by segment; by None if they name no segment."""
         keys = {*self._storage.kept_objects(), *self._chunks.kept_objects()}
         known = self._segments
         self._segments = {k: known[k] if k in known else segment_of_key(k) for k in keys}
@@ -153,7 +154,7 @@ class CacheCleaner:
         keys = {key for each in objects.values() for key in each}
         if not keys:
             return
-        # Chunks go first, because a chunk is read through the storage manager's caches.
+        # Chunks are removed first, because chunks are read through the storage manager's caches.
         self._chunks.forget(keys)
         self._storage.forget(keys)
         counts = Counter(reasons[segment_id] for segment_id, each in objects.items() for _ in each)
@@ -171,10 +172,10 @@ class CacheCleaner:
 def why_gone(
     metadata: RemoteLogMetadataManager, segment_id: RemoteLogSegmentId
 ) -> GoneReason | None:
-    """Return why the metadata lets no client read a segment; None if it may stay cached.
+    """Return why no client can read a segment any more; None if the segment may stay cached.
 
-    Segments that an unclean election cut off may stay: a later election may restore them.
-    Raises RetriableError if the metadata cannot answer now.
+    Segments outside of the lineage after an unclean election may stay, because a later election may
+    restore them. Raises RetriableError if the metadata cannot answer now.
     """
     state = metadata.partition_state(segment_id.topic_id_partition)
     if state.deletion is not None:

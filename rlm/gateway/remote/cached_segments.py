@@ -1,7 +1,7 @@
-"""CachedSegments: reads stored segments for lookups by time, through the cache of fetches.
+"""CachedSegments: reads stored segments for timestamp lookups, through the cache of fetches.
 
-The data counts against the cache's budget and is read once for all requests. It is usually still in
-memory when the consumer starts to read at the offset that it looked up.
+The data counts against the cache's budget, and all requests share one read. The data is usually
+still in memory when the consumer starts to read at the returned offset.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _T = TypeVar("_T")
-_TIME_INDEX = 1  # a chunk number; the other indexes have 0
+_TIME_INDEX = 1  # the chunk number of the time index; that of the other indexes is 0
 _RUN_BYTES = 1 << 20
 
 
 class CachedSegments:
     """Reads segments through the chunk cache. Thread-safe.
 
-    A read that lasts `patience_ms` raises RetriableError.
+    A read that is not finished after `patience_ms` raises RetriableError.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class CachedSegments:
         storage: RemoteStorageManager,
         patience_ms: int = 30_000,
     ) -> None:
-        """`cache` must be the fetcher's own."""
+        """`cache` must be the cache of `fetcher`."""
         self._fetcher = fetcher
         self._cache = cache
         self._storage = storage
         self._patience_ms = patience_ms
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """Return a segment's time index. In the cache, it counts as many bytes as the companion.
+        """Return a segment's time index, which counts as large as the companion in the cache.
 
-        Raises as the storage manager.
+        Raises the errors of the storage manager.
         """
         companion = metadata.objects[-1]
         request: ChunkRequest[SegmentPart] = ChunkRequest(
@@ -72,7 +72,7 @@ class CachedSegments:
             self._cache.leave(reader)
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterator[StoredBatches]:
-        """Yield batches from `from_offset` to the readable end.
+        """Yield runs of batches, from the one that contains `from_offset` to the readable end.
 
         Raises the errors of `RemoteFetcher.fetch`.
         """
@@ -109,4 +109,7 @@ class CachedSegments:
             return reading.result(self._patience_ms / 1000)
         except TimeoutError as error:
             reading.cancel()
-            raise RetriableError("the store does not answer in time") from error
+            raise RetriableError(
+                "cannot read the segment: the store does not respond in time",
+                timeout_ms=self._patience_ms,
+            ) from error

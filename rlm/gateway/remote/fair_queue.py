@@ -1,13 +1,13 @@
-"""ReadPermits: when a client's fetch may read the store, by the quota and the queue of reads.
+"""ReadPermits: decides when a fetch may read the store, by the quota and the queue of reads.
 
 A fetch gets a permit at once if no other fetch waits, the quota has bytes left, and the queue has a
-free slot. Otherwise it waits for as long as its client allows, and the client that received least
-is next. The expected bytes of permits are reserved, so that concurrent fetches do not exceed the
-quota together.
+free slot. Otherwise the fetch waits for as long as its client allows, and the client that received
+least is next. Each permit reserves its expected bytes, so that concurrent fetches together do not
+exceed the quota.
 
-The order is start-time fair queueing: a fetch is tagged with what its client received so far, and
-the lowest tag is next. An idle client returns at the tag of the others, so it cannot save up
-permits.
+The order is start-time fair queueing: the tag of a fetch is the number of bytes that its client has
+received, and the lowest tag is next. A client that was idle gets at least the tag of the last
+started fetch, so it cannot save up permits.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from rsm.segment.clock import Clock
 
 
 class FairQueueTags:
-    """The clients' tags. The lowest tag is next, so that all clients receive the same amount.
+    """Represents the clients' tags. The lowest tag is next, so that clients share bytes evenly.
 
-    Pure and not thread-safe.
-
-    Memory: an entry for each connected client that received bytes.
+    Pure and not thread-safe. Memory: an entry for each connected client that received bytes.
     """
 
     def __init__(self) -> None:
@@ -36,7 +34,7 @@ class FairQueueTags:
         return len(self._served)
 
     def tag(self, client: Hashable) -> int:
-        """Return the tag of a client's request now."""
+        """Return the tag of a request that the client sends now."""
         return max(self._reached, self._served.get(client, 0))
 
     def start(self, tag: int) -> None:
@@ -61,7 +59,7 @@ class _PermitRequest:
 
 
 class ReadPermit:
-    """The right of one fetch to read the store. The owner calls `end` exactly once."""
+    """Represents the right of one fetch to read the store. Call `end` exactly once."""
 
     def __init__(self, permits: ReadPermits, asked: _PermitRequest) -> None:
         self._permits = permits
@@ -71,7 +69,7 @@ class ReadPermit:
     def take_slot(self) -> bool:
         """Take a slot in the queue of reads; return False if none is free.
 
-        The first call always succeeds. `ReadPermits.return_slot` returns the slot.
+        The first call always succeeds. Return the slot with `ReadPermits.return_slot`.
         """
         if self._has_own_slot:
             self._has_own_slot = False
@@ -85,10 +83,10 @@ class ReadPermit:
 
 
 class ReadPermits:
-    """The permits of one event loop, on which all methods are called."""
+    """Represents the permits of one event loop. Call all methods on that loop."""
 
     def __init__(self, *, quota: FetchQuota, slot_count: int, clock: Clock) -> None:
-        """`slot_count` reads may run or wait for a thread."""
+        """At most `slot_count` reads may run or wait for a thread."""
         self._quota = quota
         self.slot_count = slot_count
         self._clock = clock
@@ -104,13 +102,13 @@ class ReadPermits:
         return len(self._waiting)
 
     def throttle_ms(self) -> int:
-        """Return how long the quota blocks all new fetches; 0 if one may start now."""
+        """Return how long the quota blocks new fetches; 0 if a fetch may start now."""
         return self._quota.throttle_ms(
             self._clock.monotonic_ms(), reserved_bytes=self._reserved_bytes
         )
 
     def acquire_now(self, client: Hashable, *, expected_bytes: int) -> ReadPermit | None:
-        """Return a permit if no wait is needed; else None."""
+        """Return a permit; None if the fetch would have to wait."""
         if self._waiting or not self._has_room():
             return None
         tag = self._order.tag(client)
@@ -119,7 +117,7 @@ class ReadPermits:
     async def acquire(
         self, client: Hashable, *, expected_bytes: int, wait_ms: int
     ) -> ReadPermit | None:
-        """Return a permit, or None after `wait_ms`."""
+        """Return a permit; None if the fetch gets none within `wait_ms`."""
         permit = self.acquire_now(client, expected_bytes=expected_bytes)
         if permit is not None:
             return permit
@@ -142,7 +140,7 @@ class ReadPermits:
         return coming.result() if coming.done() else None
 
     def take_slot(self) -> bool:
-        """Take a slot for one more read; return False if none is free."""
+        """Take a slot for a further read; return False if none is free."""
         if self.taken_count >= self.slot_count:
             return False
         self.taken_count += 1
@@ -178,7 +176,7 @@ class ReadPermits:
     def _give_permits(self) -> None:
         """Give permits while there is room; try again when the quota refills."""
         while self._waiting and self._has_room():
-            # The dict has the oldest request first, so that it wins among equal tags.
+            # The dict is in request order, so among equal tags `min` returns the oldest request.
             coming = min(self._waiting, key=lambda each: self._waiting[each].tag)
             coming.set_result(self._begin(self._waiting.pop(coming)))
         if self._timer is not None:

@@ -1,19 +1,19 @@
 """RemoteFetcher: serves one partition's part of a fetch from stored segments.
 
-It locates the segment in this process's metadata. It knows where the batch of a sequential reader
-or of a segment's first offset starts; otherwise it reads the offset index. A sequential reader's
-chunk comes from memory or from one read of the store. For other readers it reads about as many
-bytes as they request. It returns complete batches within the limit, then prefetches.
+The fetcher locates the segment in this process's metadata. It knows the position of the batch for a
+sequential reader and for a segment's first offset; otherwise it reads the offset index. For a
+sequential reader, it takes a whole chunk from memory or by one read of the store. For other readers
+it reads about the requested bytes. It returns complete batches within the limit, then prefetches.
 
 `read_now` returns a sequential reader's batches at once if all of them are in memory and verified.
-Bytes reach the response from the chunk cache without a copy. If a segment has no batch at the
-offset or above, the fetch continues in the next segment. So missing batches alone never make a
+Responses refer to bytes in the chunk cache, without a copy. If a segment has no batch at the offset
+or above, the fetch continues in the next segment, so that a missing batch does not make the
 response empty.
 
 Memory: the cache's budget for chunks and indexes, including leased ones, and a quarter of it for
-free buffers. In addition: the state of `reader_count` readers, what the storage manager uses, and
-two chunks for each prefetching thread if these are evicted during verification. Waiting fetches use
-no memory.
+free buffers. In addition: the state of `reader_count` readers, the storage manager's memory, and
+two chunks for each prefetching thread if these are evicted during verification. Fetches that wait
+use no memory.
 """
 
 from __future__ import annotations
@@ -58,15 +58,14 @@ from rsm.spi import RemoteStorageManager
 
 _Lease = ChunkLease[SegmentPart]
 
-
 _MOST_CHUNK_FACTOR = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFetchSettings:
-    """The chunk size, the range of prefetch depths, and the number of readers to remember.
+    """Represents the chunk size, the range of prefetch depths, and the number of known readers.
 
-    Depending on measurements of the store, chunks grow to up to four times `chunk_bytes`.
+    Depending on measurements of the store, chunks grow up to four times `chunk_bytes`.
     """
 
     chunk_bytes: int = 4 << 20
@@ -80,14 +79,15 @@ class RemoteFetchSettings:
             and 0 <= self.read_ahead_least_bytes <= self.read_ahead_most_bytes
             and self.reader_count > 0
         ):
-            raise ValueError(f"invalid fetch settings: {self}")
+            limits = "chunk_bytes and reader_count must be positive, and 0 <= least <= most"
+            raise ValueError(f"the fetch settings are invalid: {limits}: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """A fetch within one segment. `offset` is above the requested one if that is not stored.
+    """Represents a fetch in one segment, from `offset`, which may be above the requested one.
 
-    `is_sequential`: its reader requests the offset after its last response.
+    `is_sequential`: the reader requests the offset after its last response.
     """
 
     fetch: SliceRequest
@@ -104,8 +104,8 @@ class _Target:
 class RemoteFetcher:
     """Reads batches of stored segments. Thread-safe; never waits for the store.
 
-    The cache's executor reads the store. The caller or, after a read, the reading thread looks up
-    metadata, and verifies the batches of the response that are not verified yet.
+    The cache's executor reads the store. The caller looks up metadata and verifies the batches that
+    are not verified yet; after a read of the store, the reading thread does so.
     """
 
     def __init__(
@@ -159,23 +159,23 @@ class RemoteFetcher:
     def fetch(
         self, fetch: SliceRequest, state: PartitionState | None = None
     ) -> Future[FetchOutcome]:
-        """Return batches, which the caller releases, or why none are stored.
+        """Return batches, which the caller releases; NotStored if there are none.
 
         `state` is the partition's metadata, if the caller has just read it. A `NotStored` with
-        BEYOND_STORED names the offset to request from the broker. That is above the requested one
+        BEYOND_STORED names the offset to request from the broker. It is above the requested offset
         only if the offsets in between are in a recorded gap, or compaction removed their batches.
 
-        The future raises NotFoundError (an object is missing) or CorruptError; both name the
+        The future raises NotFoundError if an object is missing, or CorruptError. Both name the
         segment and are recorded as anomalies. It also raises RetriableError, and UnsupportedError
-        for a batch larger than the cache. Canceling it releases everything; a read of the store
-        that has started finishes for the cache.
+        for a batch larger than the cache. Canceling the future releases everything; a started read
+        of the store still fills the cache.
         """
         return run_chain(self._read_chain(fetch, state), unwanted=_release)
 
     def read_now(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
-        """Return verified batches in memory for a sequential reader; else None.
+        """Return a sequential reader's verified batches if enough are in memory; else None.
 
-        Neither waits nor verifies, and takes equally long for large and small responses. `state` is
+        Neither waits nor verifies; the duration does not depend on the response's size. `state` is
         the partition's current metadata.
         """
         reader = _reader_of(fetch)
@@ -228,7 +228,7 @@ class RemoteFetcher:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
                 if isinstance(error, NotFoundError) and not self._can_still_answer(wanted):
-                    continue  # the metadata allowed the segment's deletion meanwhile
+                    continue  # meanwhile, the metadata made the segment unreadable
                 self._anomalies.record(stored.metadata, error, offset=offset)
                 failed.add(stored.metadata.segment_id.id)
                 if locate_sound(self._metadata, partition, offset, failed) is None:
@@ -248,7 +248,7 @@ class RemoteFetcher:
         )
 
     def _in_segment(self, wanted: _Target) -> Chain[_Lease, RemoteSlice | None]:
-        """Return batches of one segment; None if it has none at the offset or above."""
+        """Return batches of one segment; None if it has no batch at the offset or above."""
         fetch, metadata = wanted.fetch, wanted.stored.metadata
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
         if begin is None:
@@ -274,7 +274,7 @@ class RemoteFetcher:
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
                 return self._record_served(wanted, cut, lease, waited=waited, is_cold=waited)
-            lease.release()  # never keep a lease while waiting for another
+            lease.release()  # a fetch never keeps a lease while it waits for another
             if cut is None:
                 return None
             if cut.position > begin.position:
@@ -282,7 +282,7 @@ class RemoteFetcher:
             plan = self._plans.plan_chunks(fetch, metadata, begin.position, cut.end_position)
 
     def _look_up(self, wanted: _Target) -> Chain[_Lease, IndexedPosition]:
-        """Return where the batch is, from the offset index."""
+        """Return the position of the batch according to the offset index."""
         metadata = wanted.stored.metadata
         reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
         with (yield reading) as lease:
@@ -324,7 +324,7 @@ class RemoteFetcher:
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
         )
         found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
-        if is_cold:  # a cache hit does not show that the store works
+        if is_cold:  # a cache hit does not prove that the store works
             read = OffsetRange(start_offset=wanted.offset, end_offset=found.next_offset)
             self._anomalies.record_success(found.segment_id, read)
         return found
@@ -349,7 +349,7 @@ class RemoteFetcher:
             ) from error
 
     def _forget_corrupt(self, metadata: RemoteLogSegmentMetadata, lease: _Lease) -> None:
-        """Remove data that may be corrupt only in memory; the next fetch reads it again."""
+        """Remove the cached data. If only that is corrupt, the next fetch succeeds."""
         keys = lease.keys
         lease.release()
         for key in keys:
@@ -358,7 +358,7 @@ class RemoteFetcher:
 
 
 def _is_little(cut: Cut, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata) -> bool:
-    """Return whether to wait for more, because each response costs the reader a round trip."""
+    """Return whether a cut is too small: each response costs the reader a round trip."""
     is_end = cut.end_position >= metadata.segment_size_bytes
     return not is_end and 4 * (cut.end_position - cut.position) < fetch.max_bytes
 

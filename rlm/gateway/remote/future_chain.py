@@ -1,7 +1,7 @@
-"""Runs code that waits for one future after the other, without a thread of its own.
+"""Runs code that waits for one future after another, without a dedicated thread.
 
-A generator yields each future, and the thread that completes it resumes the generator with its
-value. The generator's return value is the result.
+A generator yields each future. The thread that completes the future resumes the generator with the
+future's value. The generator's return value is the result.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Chain = Generator[Future[AwaitedT], AwaitedT, ResultT]
 def run_chain(
     chain: Chain[AwaitedT, ResultT], *, unwanted: Callable[[ResultT], None]
 ) -> Future[ResultT]:
-    """Run `chain` up to the first wait here, the rest on the threads that complete the futures.
+    """Run `chain` here up to its first wait, then on the threads that complete the futures.
 
-    Canceling the result cancels the awaited future. If that is too late, `chain` continues and
-    its result is passed to `unwanted`.
+    Canceling the result cancels the awaited future. If the future cannot be canceled any more,
+    `chain` continues, and `unwanted` gets its result.
     """
     runner = _Runner(chain, unwanted)
     runner.run(None)
@@ -31,7 +31,7 @@ def run_chain(
 
 
 class _Runner(Generic[AwaitedT, ResultT]):
-    """One generator. It waits for one future at a time, so only one thread at a time runs it."""
+    """Runs one generator. It awaits one future at a time, so one thread at a time runs it."""
 
     def __init__(
         self, chain: Chain[AwaitedT, ResultT], unwanted: Callable[[ResultT], None]
@@ -40,12 +40,12 @@ class _Runner(Generic[AwaitedT, ResultT]):
         self._unwanted = unwanted
         self._awaited: Future[AwaitedT] | None = None
         self.result: Future[ResultT] = Future()
-        # Weak, because a future keeps its callbacks, and these would keep the runner in memory.
+        # The reference is weak, because the future keeps its callback, which would keep the runner.
         runner = ref(self)
         self.result.add_done_callback(lambda result: _cancel_awaited(runner(), result))
 
     def run(self, done: Future[AwaitedT] | None) -> None:
-        """Run until a future is not complete; a loop handles completed ones."""
+        """Run until a yielded future is not complete. A loop avoids recursion for complete ones."""
         self._awaited = None
         while True:
             try:

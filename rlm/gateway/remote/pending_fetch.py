@@ -1,7 +1,7 @@
-"""PendingFetch: one read of the store, started in a pool and finished by the threads that read.
+"""PendingFetch: starts one read of the store in a pool; the reading threads finish it.
 
 Each wake-up of the loop would delay the read, because both share one interpreter. The reading
-threads therefore do all work in between, and notify the loop once. This module does not know
+threads therefore do all intermediate work, and notify the loop once. This module does not depend on
 permits, quotas or connections.
 """
 
@@ -25,7 +25,7 @@ _STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientPartitionFetch:
-    """One partition to read, and the client that reads it."""
+    """Represents one partition to read, and the client that reads it."""
 
     read: PartitionFetch
     read_committed: bool
@@ -33,9 +33,10 @@ class ClientPartitionFetch:
 
 
 class PendingFetch:
-    """One read. `outcome` belongs to the loop that created the read, and never raises.
+    """Represents one read. `outcome` belongs to the loop that created the read, and never raises.
 
-    `was_cold`: whether the read had to wait for the store; None if it ended without a read.
+    `was_cold`: whether the read had to wait for the store; None before its start, or if it ended
+    without a read.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class PendingFetch:
         self._in_pool(self._begin)
 
     def give_up(self) -> None:
-        """Release what the read returned or will return; do not use the outcome afterwards."""
+        """Release the read's current or future result. Do not use the outcome afterwards."""
         self.is_given_up = True
         if self.outcome.done():
             release_all([self.outcome.result()])
@@ -67,7 +68,7 @@ class PendingFetch:
             self._reading.cancel()
 
     def _begin(self) -> RemoteOutcome | None:
-        """Start the read; return None if it continues on a thread that reads the store."""
+        """Start the read; return None if its future sets the outcome."""
         asked = self.asked
         started = self._tier.begin(
             asked.read, read_committed=asked.read_committed, client=asked.client
@@ -84,7 +85,7 @@ class PendingFetch:
     def _receive(self, reading: Future[FetchOutcome]) -> None:
         error = None if reading.cancelled() else reading.exception()
         if reading.cancelled():
-            self._end(_STORAGE_ERROR)  # no client receives it
+            self._end(_STORAGE_ERROR)  # no client receives this outcome
         elif error is not None:
             self._fail(error)
         elif isinstance(found := reading.result(), NotStored):
@@ -96,13 +97,13 @@ class PendingFetch:
         try:
             self._pool.submit(self._take, step)
         except RuntimeError as error:
-            # The pool is shut down, or cannot start a thread and may call `_take` later.
+            # The pool is shut down, or cannot start a thread; then it may still call `_take` later.
             self._fail(error)
 
     def _take(self, step: Callable[[], RemoteOutcome | None]) -> None:
         try:
             outcome = step()
-        except Exception as error:  # noqa: BLE001 - one partition's failure is not the connection's
+        except Exception as error:  # noqa: BLE001 - other partitions continue
             self._fail(error)
         else:
             if outcome is not None:
@@ -113,7 +114,7 @@ class PendingFetch:
         self._end(_STORAGE_ERROR)
 
     def _end(self, outcome: RemoteOutcome) -> None:
-        """Set the outcome; release it if another one is set already."""
+        """Set the outcome; if another outcome is already set, release this one."""
         try:
             self._ended.set_result(outcome)
         except InvalidStateError:

@@ -1,16 +1,16 @@
-"""ReadAheadDepth: how far to prefetch for a reader, from how often it waits for data. Pure.
+"""ReadAheadDepth: adapts the prefetch depth of a reader to its waits for data. Pure.
 
 A reader that waits for prefetched data consumes faster than the store responds. Each such wait
-multiplies the depth, until it covers what the reader consumes during one response of the store. If
-the reader never waits, the depth shrinks to the minimum.
+multiplies the depth, until it covers the reader's consumption during one response time of the
+store. While the reader does not wait, the depth shrinks to the minimum.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-# The depth shrinks by one chunk after this many chunks that were in memory in time. The number is
-# high, because a late chunk costs the reader a full response time of the store.
+# The depth shrinks by one chunk after this number of chunks that were in memory in time. The number
+# is high, because a late chunk costs the reader up to a full response time of the store.
 _CALM_COUNT = 16
 
 _DEEPER_FACTOR = 4
@@ -18,9 +18,9 @@ _DEEPER_FACTOR = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAheadDepth:
-    """How much to prefetch for one reader, in chunks, between a minimum and a maximum.
+    """Represents the prefetch depth of one reader, in chunks, between a minimum and a maximum.
 
-    The cache's own chunks may be larger than `chunk_bytes`.
+    The cached chunks may be larger than `chunk_bytes`.
     """
 
     chunk_bytes: int
@@ -31,7 +31,7 @@ class ReadAheadDepth:
 
     @classmethod
     def begin(cls, *, least_bytes: int, most_bytes: int, chunk_bytes: int) -> ReadAheadDepth:
-        """Return the depth of a new reader, in whole chunks that cover the given bytes."""
+        """Return the depth of a new reader; both limits are rounded up to whole chunks."""
         least_count, most_count = (-(-size // chunk_bytes) for size in (least_bytes, most_bytes))
         return cls(
             chunk_bytes=chunk_bytes,
@@ -53,9 +53,10 @@ class ReadAheadDepth:
         return replace(self, chunk_count=shallower, in_time_count=0)
 
     def bytes_for(self, given_bytes: int) -> int:
-        """Return how much to prefetch for a reader that just received `given_bytes`.
+        """Return how many bytes to prefetch for a reader that just received `given_bytes`.
 
-        The reader will probably request as much again; after that, the full depth is in flight.
+        The reader will probably request the same amount again. After that request, the full depth
+        is still prefetched.
         """
         wanted_count = self.chunk_count + given_bytes // self.chunk_bytes
         return self.chunk_bytes * min(wanted_count, max(self.most_count, self.chunk_count))

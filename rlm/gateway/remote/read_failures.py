@@ -1,7 +1,7 @@
-"""ReadFailures: logs why stored records cannot be served, at a limited rate during an outage.
+"""ReadFailures: logs why the gateway cannot serve stored records, at a limited rate.
 
-While the store or the metadata topic is down, each client fetches again at once, so that each
-partition fails many times a second. This module does not count the failures: metrics do.
+While the store or the metadata topic is down, each client fetches again at once, so each partition
+fails many times a second. This module only logs failures; metrics count them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ _LOGGED_MAX_COUNT = 1_000
 
 
 class ReadFailures:
-    """Logs the failed reads of all clients: each cause at most once a minute per partition.
+    """Logs the failed reads of all clients: each cause at most once a minute for each partition.
 
-    Thread-safe. A cause is an error's constant text. Memory: at most 1,000 pairs of partition and
-    cause. While all of them are younger than a minute, a new pair is not logged. Each line has the
-    number of failures that were not logged since the previous line.
+    Thread-safe. A cause is the constant text of an error of `rlm`, or the class name of any other
+    error. Memory: at most 1,000 pairs of partition and cause. While all of these are younger than a
+    minute, new pairs are not logged. Each line contains the number of failures that were not logged
+    since the previous line.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -37,7 +38,7 @@ class ReadFailures:
         self._lock = Lock()
 
     def record(self, read: PartitionFetch, error: BaseException) -> None:
-        """Log a failed read; missing and corrupt objects at debug level, without a limit."""
+        """Log a failed read; log missing or corrupt objects at debug level, without a limit."""
         if isinstance(error, NotFoundError | CorruptError):
             # ReadAnomalies logs a warning for the first failure of the segment.
             _log.debug(LogLine("cannot read a stored segment", error=error))
@@ -57,7 +58,7 @@ class ReadFailures:
             _log.error(LogLine(_UNSERVED, **fields), exc_info=error)
 
     def _take_unlogged(self, key: tuple[TopicIdPartition, str]) -> int | None:
-        """Return the number of failures since the last line; None if this one is not logged."""
+        """Return the number of unlogged failures; None if this failure is not logged either."""
         now_ms = self._clock.monotonic_ms()
         with self._lock:
             while self._logged_at_ms:

@@ -1,8 +1,8 @@
-"""Plans what a fetch reads of a segment: shared chunks, or a range for this fetch only. Pure.
+"""Plans the reads of a segment for a fetch: shared chunks, or a range for it alone. Pure.
 
-A sequential reader gets chunks: the next chunks are prefetched, and other readers share them.
-The first read at a position waits for the store, so it reads little more than the requested bytes.
-This module does not know offsets.
+A sequential reader gets chunks, because the next chunks are prefetched and other readers share
+them. A first read at a position waits for the store, so it reads little more than the requested
+bytes. This module uses positions only, not offsets.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
-# The smallest range that a fetch reads outside the shared chunks.
+# The smallest range that a fetch requests outside of the shared chunks.
 _RANGE_MIN_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """What to read. `requests` are required and contain the log up to `end_position`.
+    """Represents the reads for a fetch.
 
-    `following` are optional chunks after these.
+    `requests` are required, and contain the log up to `end_position`. `following` are optional
+    chunks after them.
     """
 
     requests: Sequence[ChunkRequest[SegmentPart]]
@@ -33,10 +34,10 @@ class ReadPlan:
 
 
 class ReadPlans:
-    """Plans what fetches read. Thread-safe.
+    """Plans the reads for fetches. Thread-safe.
 
-    `has_chunk`: whether a chunk is in memory or being read. `plan_range` reads at most
-    `max_requested_bytes` of the requested bytes, and at most `most_bytes` in all.
+    `has_chunk` returns whether a chunk is in memory or being read. `plan_range` reads at most
+    `max_requested_bytes` of the requested bytes, and at most `most_bytes` in total.
     """
 
     def __init__(
@@ -59,9 +60,9 @@ class ReadPlans:
         position: int,
         reach_position: int = 0,
     ) -> ReadPlan:
-        """Plan one read of the requested bytes, extended towards `reach_position`.
+        """Plan one read of the requested bytes, extended up to `reach_position` if possible.
 
-        The plan uses shared chunks if the first of them is cached and the range is not.
+        The plan uses shared chunks instead if the first chunk is cached and the range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
         asked_bytes = min(max(fetch.max_bytes, _RANGE_MIN_BYTES), self._max_requested_bytes)
@@ -80,7 +81,7 @@ class ReadPlans:
         position: int,
         end_position: int,
     ) -> ReadPlan:
-        """Plan the chunks of [position, end_position), and optional ones up to `max_bytes`."""
+        """Plan the chunks of [position, end_position), and optional chunks up to `max_bytes`."""
         first = self._parts.chunk_index(metadata, position)
         last = self._parts.chunk_index(metadata, end_position - 1)
         limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
@@ -95,7 +96,7 @@ class ReadPlans:
     def keys(
         self, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata, position: int
     ) -> tuple[list[ChunkKey], list[ChunkKey]]:
-        """Return the keys that `plan_chunks` requires for `position`, and the optional ones."""
+        """Return the required and the optional chunk keys for a read at `position`."""
         first = self._parts.chunk_index(metadata, position)
         limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
         last = self._parts.chunk_index(metadata, limit_position - 1)
@@ -109,7 +110,7 @@ class ReadPlans:
         metadata: RemoteLogSegmentMetadata,
         requests: Sequence[ChunkRequest[SegmentPart]],
     ) -> Sequence[ChunkRequest[SegmentPart]]:
-        """Add the indexes that contain aborted transactions, for read_committed fetches."""
+        """Add the indexes to read_committed fetches, because they contain aborted transactions."""
         if not fetch.read_committed:
             return requests
         return [self._parts.indexes(metadata), *requests]

@@ -1,11 +1,11 @@
-"""RemoteFetches: one client's reads of the store, in parallel, within the client's wait time.
+"""Runs one client's reads of the store in parallel, within the client's wait time.
 
-A read that is not finished in time continues. The client gets an empty response, fetches again and
-finds the same read, so nothing is read twice. The gateway gives up the read if the client's next
-fetch of that partition differs, or if the client disconnects.
+A read that is not finished in time continues. The client gets an empty response and fetches again.
+The new fetch uses the same read, so nothing is read twice. The gateway gives up the read if the
+client's next fetch of that partition differs, or if the client disconnects.
 
 A sequential reader usually finds its data in memory. The loop prepares that data while the broker
-answers, and then responds at once. Everything else may block and starts in the pool.
+answers, and then responds at once. Any other read may block, so it starts in the pool.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EXPECTED_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prefetch:
-    """The slices that are ready for a likely read."""
+    """Represents the slices for a likely read, all of them in memory."""
 
     asked: PrefetchHint
     slices: list[RemoteSlice]
@@ -53,7 +53,7 @@ class _Prefetch:
 
 
 class RemoteFetches:
-    """The reads of one connection, used on its loop. `pool` runs calls that may block."""
+    """Represents the reads of one connection. Use it on the connection's loop only."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class RemoteFetches:
         failures: ReadFailures,
         expected_s: float = _EXPECTED_S,
     ) -> None:
-        """`failures` logs the failed reads of all connections.
+        """`pool` runs calls that may block. `failures` logs the failed reads of all connections.
 
         `expected_s`: how long prepared slices are kept for a client that does not fetch.
         """
@@ -86,7 +86,7 @@ class RemoteFetches:
     def expect(self, expected: PrefetchHint) -> None:
         """Prepare a likely read, but only if all of it is in memory.
 
-        The slices expire soon: a client that stops reading leases no memory.
+        Releases the slices after `expected_s`, so that an idle client leases no memory.
         """
         self._drop_expected()
         if expected.reads and not self._is_closed:
@@ -95,7 +95,7 @@ class RemoteFetches:
             self._expiry = self._loop.call_later(self._expected_s, self._expire)
 
     def read_now(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
-        """Return what `read` would return if no wait is needed; else None."""
+        """Return the outcomes of `read` if no wait is needed; else None."""
         asked = PrefetchHint(reads=wanted.reads, read_committed=wanted.read_committed)
         if self._expected is not None and self._expected.asked != asked:
             self._drop_expected()
@@ -131,7 +131,7 @@ class RemoteFetches:
         return self._count_all(wanted, outcomes)
 
     def close(self) -> None:
-        """Give up a disconnected client's reads; started ones finish for the cache."""
+        """Give up a disconnected client's reads; started reads may still fill the cache."""
         self._is_closed = True
         self._drop_expected()
         if self._expiry is not None:
@@ -139,7 +139,8 @@ class RemoteFetches:
         for pending in self._pending.values():
             pending.give_up()
         self._permits.forget(self._client)
-        # A pool that is shut down needs no call; one that cannot start a thread has queued it.
+        # RuntimeError: the pool is shut down and needs no call, or it has queued the call although
+        # it cannot start a thread.
         with suppress(RuntimeError):
             self._pool.submit(self._tier.forget, self._client)
 
@@ -148,7 +149,7 @@ class RemoteFetches:
         await asyncio.gather(*[each.outcome for each in self._pending.values()])
 
     def _expire(self) -> None:
-        """Drop prepared slices that are too old. One timer serves all slices prepared meanwhile."""
+        """Release the prepared slices if they are too old; otherwise set the timer again."""
         self._expiry = None
         if self._expected is None:
             return
@@ -164,7 +165,7 @@ class RemoteFetches:
             self._expected = None
 
     def _prefetch(self, asked: PrefetchHint) -> _Prefetch | None:
-        """Return slices for all of the hint's reads, or None."""
+        """Return slices for all of the hint's reads; None if any of them is not in memory."""
         if any(each.topic_id_partition in self._pending for each in asked.reads):
             return None
         started_s = self._loop.time()
@@ -224,7 +225,7 @@ class RemoteFetches:
         return outcomes
 
     def _start(self, asked: ClientPartitionFetch, permit: ReadPermit) -> PendingFetch | None:
-        """Return the read, started now or before; None if no slot of the queue is free."""
+        """Return the running read, or start it; return None if the queue has no free slot."""
         partition = asked.read.topic_id_partition
         pending = self._pending.get(partition)
         if pending is not None and pending.asked == asked:

@@ -1,9 +1,9 @@
-"""RemotePartitionReader: reads one partition of a fetch from the store, or returns why it cannot.
+"""Reads one partition of a fetch from the store, or returns why that is not possible.
 
-**Skipped data:** a client that gets OFFSET_OUT_OF_RANGE resets its offset or skips records, so this
-error needs proof. The offset must be below the log start or above the log end. The proof is
-metadata that was followed to the topic's end after the broker's response. In all other cases the
-client gets KAFKA_STORAGE_ERROR and retries. This module does not know connections.
+**Skipped data:** a client that gets OFFSET_OUT_OF_RANGE resets its offset or skips records, so the
+gateway must prove that the offset is below the log start or above the log end. The proof is the
+metadata, followed to the topic's end after the broker's response. Without this proof, the client
+gets KAFKA_STORAGE_ERROR and retries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rsm.segment.errors import RetriableError
 _STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 _OUT_OF_RANGE = ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE)
 
-# Several times the usual duration, so that a slow topic does not make every fetch fail.
+# This is several times the usual duration: a slow metadata topic must not make every fetch fail.
 LEAST_CATCH_UP_MS = 2_000
 
 
@@ -40,17 +40,17 @@ class Fetcher(Protocol):
     """Reads the store (rlm.gateway.remote.fetcher.RemoteFetcher). Thread-safe."""
 
     def fetch(self, fetch: SliceRequest, state: PartitionState) -> Future[FetchOutcome]:
-        """Return batches, which the caller releases, or why none are stored."""
+        """Start to read. The future returns a slice, which the caller releases, or NotStored."""
 
     def read_now(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
-        """Return verified batches in memory for a sequential reader; else None."""
+        """Return a sequential reader's batches if they are in memory and verified; else None."""
 
     def forget(self, client: Hashable) -> None:
         """Remove a disconnected client's state."""
 
 
 class RemotePartitionReader:
-    """Starts reads of stored records, and decides what a client gets otherwise. Thread-safe.
+    """Starts reads of stored records, and chooses the outcome if there are none. Thread-safe.
 
     `begin` and `absent` may block on the metadata topic, never on the store. They block for at most
     `catch_up_ms`, because fetches that do not need the topic use the same threads.
@@ -73,8 +73,8 @@ class RemotePartitionReader:
     ) -> Future[FetchOutcome] | ReadRefused | LogDivergence:
         """Start to read; return an error or a divergence if nothing may be read.
 
-        Raises RetriableError if the metadata cannot be followed to its end. The future raises what
-        the fetcher's future raises.
+        Raises RetriableError if the metadata topic cannot be followed to its end. The future raises
+        the errors of the fetcher's future.
         """
         if read.is_above_end:
             return self._above_end(read)
@@ -92,9 +92,9 @@ class RemotePartitionReader:
     def read_now(
         self, read: PartitionFetch, *, read_committed: bool, client: Hashable
     ) -> RemoteSlice | None:
-        """Return the result of `begin`, if that needs neither the store nor the metadata topic.
+        """Return the slice that `begin` would read; None if only `begin` can decide.
 
-        None means only that `begin` must be called. Raises what the metadata raises.
+        Reads neither the store nor the metadata topic. Raises the errors of the metadata.
         """
         if read.is_above_end:
             return None
@@ -124,8 +124,8 @@ class RemotePartitionReader:
     def _after_gap(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
         """Return the outcome if the store has no batch from `read.offset` up to `found.offset`.
 
-        Apart from recorded gaps, no record is missing in between, unless `found` is a hole or the
-        local log starts above `found.offset`.
+        If `found` is a hole, or the local log starts above it, records may be missing in between.
+        Otherwise only recorded gaps are in between.
         """
         if found.absence is Absence.HOLE or found.offset < read.local_start_offset:
             return _STORAGE_ERROR
@@ -134,7 +134,7 @@ class RemotePartitionReader:
         return GapBelow(found.offset) if again == found else _STORAGE_ERROR
 
     def _above_end(self, read: PartitionFetch) -> ReadRefused:
-        """Return OFFSET_OUT_OF_RANGE, or a retriable error if the store has the offset."""
+        """Return OFFSET_OUT_OF_RANGE; KAFKA_STORAGE_ERROR if the store has the offset."""
         self._catch_up(read)
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
@@ -159,7 +159,7 @@ def _compared_epoch(read: PartitionFetch, lineage: Lineage) -> ReadRefused | Log
     epoch = known[-1] if known else last_epoch
     end_offset = lineage.end_offset(last_epoch)
     if end_offset is None:
-        # The newest known epoch has no end; a newer one may exist at the broker, or nowhere.
+        # No known epoch follows `last_epoch`. If it is unknown itself, the metadata may be old.
         return None if epoch == last_epoch else _STORAGE_ERROR
     if epoch < last_epoch or end_offset < read.offset:
         return LogDivergence(epoch=epoch, end_offset=end_offset)
@@ -178,5 +178,5 @@ def _fetch_of(read: PartitionFetch, *, read_committed: bool, client: Hashable) -
 
 
 def _lost_below(state: PartitionState) -> int:
-    """Return the offset below which the broker is known to have nothing."""
+    """Return the offset below which the broker is known to have no records."""
     return max(state.trimmed_offset or 0, state.first_readable_offset or 0)

@@ -1,6 +1,6 @@
-"""ResponseRounds: spreads responses from the store over the loop's iterations.
+"""Spreads responses from the store over the loop's iterations.
 
-A response from the store takes the loop ten times as long as relaying one from the broker. If
+The loop needs ten times as long for a response from the store as to relay one from the broker. If
 several readers wait, each iteration sends one response from the store, in order of arrival. Clients
 that read from the broker meanwhile wait for one such response, not for all.
 """
@@ -13,7 +13,10 @@ from collections.abc import Callable, Hashable
 
 
 class ResponseRounds:
-    """The delayed responses of one loop, which calls all methods. Memory: an entry for each."""
+    """Represents the delayed responses of one loop. Call all methods on that loop.
+
+    Memory: one entry for each delayed response.
+    """
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
@@ -23,8 +26,8 @@ class ResponseRounds:
     def may_give(self, reader: Hashable) -> bool:
         """Return whether a response to that reader may be sent now; if not, the caller may `wait`.
 
-        A further response to the reader of the last one does not use up the iteration, because
-        usually no other reader waits.
+        A further response to the same reader does not use up the iteration, because usually no
+        other reader waits.
         """
         if self._is_given or self._waiting:
             return False
@@ -35,7 +38,7 @@ class ResponseRounds:
         return True
 
     def wait(self, give: Callable[[], None]) -> None:
-        """Send a response in an iteration of its own, after `may_give` returned False."""
+        """Send a response in a later iteration. Call this only after `may_give` returned False."""
         self._waiting.append(give)
 
     def _next(self) -> None:

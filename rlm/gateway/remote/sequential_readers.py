@@ -1,8 +1,8 @@
-"""SequentialReaders: where each reader will continue, and what is prefetched for it.
+"""Records where each reader will continue, and prefetches the next chunks for it.
 
-A reader that requests the offset after its last response needs no offset index. The next chunks of
-its segment and of the following segments are prefetched. Prefetching starts with the second fetch
-in a row, so that a single fetch causes none.
+A reader that requests the offset after its last response needs no offset index. The gateway
+prefetches the next chunks of its segment and of the following segments. Prefetching starts with the
+reader's second sequential fetch, so that a single fetch prefetches nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class SequentialReader(NamedTuple):
-    """One reader of one partition. `client` is any value that identifies the client."""
+    """Represents one reader of one partition. `client` is any value that identifies the client."""
 
     client: Hashable
     topic_id_partition: TopicIdPartition
@@ -35,7 +35,7 @@ class SequentialReader(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedSegment:
-    """A stored segment, and the partition's metadata from when it was located."""
+    """Represents a stored segment, with the partition's metadata at the time of the lookup."""
 
     stored: StoredRange
     state: PartitionState
@@ -43,11 +43,11 @@ class LocatedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReaderState:
-    """What a reader received last: [position, end_position) of a segment.
+    """Represents what a reader received last: bytes [position, end_position) of a segment.
 
-    The reader reads on if it requests the next offset, or the same one again because the response
-    was not sent. `last_index` is the index of the last chunk that it received bytes from.
-    `is_ahead`: all chunks to prefetch for it are in memory or being read.
+    The reader continues if it requests the next offset, or the same offset again because it got no
+    response. `last_index` is the last chunk from which it received bytes. `is_ahead`: all chunks to
+    prefetch for it are in memory or being read.
     """
 
     located: LocatedSegment
@@ -68,9 +68,9 @@ class _ReaderState:
 
 
 class SequentialReaders:
-    """The `limit_count` most recent readers. Thread-safe.
+    """Represents the `limit_count` most recent readers. Thread-safe.
 
-    Memory: about 3 KiB for each; prefetched data counts in the cache.
+    Memory: about 3 KiB for each reader. The cache counts the prefetched data.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class SequentialReaders:
     def check_sequential(self, reader: SequentialReader, offset: int) -> bool:
         """Return whether a fetch requests its reader's next offset, not the last one again.
 
-        Ends the prefetches of a reader that continues elsewhere.
+        Releases the cache's share of a reader that continues elsewhere.
         """
         reader_state = self._reader_state(reader)
         if reader_state is None:
@@ -121,8 +121,8 @@ class SequentialReaders:
     ) -> tuple[LocatedSegment, BatchStart] | None:
         """Return where a reader continues in the segment that it received last.
 
-        None if it reads elsewhere, or if the partition's metadata has changed: log start, lineage
-        and deletions decide what may be served.
+        Returns None if it reads elsewhere, or if the partition's metadata has changed: log start,
+        lineage and deletions decide what may be served.
         """
         reader_state = self._reader_state(reader)
         if reader_state is None or offset != reader_state.next_offset:
@@ -134,7 +134,7 @@ class SequentialReaders:
         return reader_state.located, _after(reader_state)
 
     def prefetch_next(self, reader: SequentialReader, stored: StoredRange, position: int) -> None:
-        """Prefetch what follows while a sequential reader waits for the byte at `position`.
+        """Prefetch the chunks after the one at `position`, for which a sequential reader waits.
 
         The wait increases the depth only if the prefetch was complete.
         """
@@ -209,7 +209,7 @@ class SequentialReaders:
     def _read_ahead(
         self, reader: SequentialReader, stored: StoredRange, index: int, left_bytes: int
     ) -> bool:
-        """Prefetch `left_bytes`, including what is in memory; return False if there is no room."""
+        """Prefetch `left_bytes`; cached chunks count too. Return False if the cache has no room."""
         for request in self._following(reader, stored, index):
             if left_bytes <= 0:
                 break
@@ -221,7 +221,7 @@ class SequentialReaders:
     def _following(
         self, reader: SequentialReader, stored: StoredRange, index: int
     ) -> Iterator[ChunkRequest[SegmentPart]]:
-        """Yield what a reader will request, from chunk `index` of a segment on."""
+        """Yield the likely requests of a reader, beginning with chunk `index` of a segment."""
         while True:
             for number in range(index, self._parts.chunk_count(stored.metadata)):
                 yield self._parts.chunk(stored.metadata, number, is_ahead=True)

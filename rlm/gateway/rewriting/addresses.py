@@ -1,7 +1,7 @@
 """Rewrites the addresses of brokers in responses, so that clients reach gateways.
 
-A test searches Kafka's schemas for such responses. Node ids stay unchanged, because clients and
-brokers identify each other by them.
+A test finds these responses in Kafka's schemas. Node ids stay unchanged, because clients and
+brokers identify nodes by their ids.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BROKERS = 1  # DescribeCluster's endpoint_type
 
 
 class _AddressedNode(Protocol):
-    """A structure with the address of a node."""
+    """Represents a structure with the address of a node."""
 
     @property
     def node_id(self) -> int: ...
@@ -54,7 +54,7 @@ def scan_share_fetch(version: int, frame_bytes: int, _context: GatewayContext) -
 def rewrite_find_coordinator(
     response: FindCoordinatorResponse, context: GatewayContext
 ) -> FindCoordinatorResponse:
-    """Rewrite the address of each coordinator in FindCoordinator; versions below 4 have one."""
+    """Rewrite each coordinator's address in FindCoordinator; versions below 4 return only one."""
     readdressed = _readdressed(response, context.topology)
     return replace(
         readdressed, coordinators=_all_readdressed(response.coordinators, context.topology)
@@ -64,7 +64,7 @@ def rewrite_find_coordinator(
 def rewrite_describe_cluster(
     response: DescribeClusterResponse, context: GatewayContext
 ) -> DescribeClusterResponse:
-    """Rewrite the brokers' addresses in DescribeCluster; controllers have no gateway."""
+    """Rewrite the brokers' addresses in DescribeCluster; those of controllers stay unchanged."""
     if response.endpoint_type != _BROKERS:
         return response
     nodes = ((b, context.topology.address_of(b.broker_id)) for b in response.brokers)
@@ -88,9 +88,9 @@ def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
 def remove_leader_endpoints(response: FetchResponse) -> FetchResponse:
     """Remove the addresses of leader hints from Fetch (KIP-951).
 
-    Clients find the named leader at its address from Metadata. While only some gateways see another
-    gateway as live, a hint's address can differ from that of Metadata. Kafka's Java consumer then
-    has two nodes with the same id and one fetch session, and discards responses.
+    Clients then use the leader's address from Metadata. While gateways disagree about which other
+    gateways are live, a hint's address can differ from the one in Metadata. Kafka's Java consumer
+    would then have two nodes with the same id and one fetch session, and would discard responses.
     """
     return replace(response, node_endpoints=()) if response.node_endpoints else response
 

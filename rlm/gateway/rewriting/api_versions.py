@@ -1,7 +1,7 @@
 """Limits ApiVersions to the APIs and versions that can safely pass a gateway.
 
-An unknown API or version may contain what must not pass unchanged, such as a broker's address. With
-this limit, an upgraded cluster keeps working through an older gateway.
+A message of an unknown API or version may contain data that the gateway must change, such as a
+broker's address. With this limit, an upgraded cluster keeps working through an older gateway.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REFUSED_VERSION = ApiVersionsResponse(
 def rewrite_api_versions(
     response: ApiVersionsResponse, _context: GatewayContext
 ) -> ApiVersionsResponse:
-    """Remove unsupported APIs and versions. Errors pass unchanged, in the broker's version 0."""
+    """Remove unsupported APIs and versions. A response with an error passes unchanged."""
     if response.error_code != ErrorCode.NONE:
         return response
     offered = (_offered(row) for row in response.api_keys)
@@ -51,7 +51,7 @@ def _offered(row: ApiVersion) -> ApiVersion | None:
     known = BROKER_APIS.get(row.api_key)
     if known is None:
         return None
-    # For other APIs, versions below the table's first pass as opaque frames, if offered.
+    # For other APIs, versions older than those in the table pass as opaque frames.
     first = max(row.min_version, _FIRST_VERSIONS.get(row.api_key, row.min_version))
     last = min(row.max_version, known.versions.last)
     return None if first > last else replace(row, min_version=first, max_version=last)

@@ -1,9 +1,9 @@
-"""Extends DeleteRecords to both tiers: what the broker accepts becomes a requested log start.
+"""Extends DeleteRecords to both tiers: an accepted request becomes a requested log start.
 
-The broker deletes local records and does not know of stored ones. When it has accepted a request,
-the gateway records the offset in the metadata, and the leader's manager makes it the log start. The
-gateway responds only after its record is accepted, so that the request cannot be lost. A client
-that gets REQUEST_TIMED_OUT does not know the result and retries.
+The broker deletes local records and does not know the stored ones. After the broker accepts a
+request, the gateway records the offset in the metadata. The leader's manager moves the log start to
+that offset. The gateway responds only after its record is accepted, so that the request cannot be
+lost. After REQUEST_TIMED_OUT, a client does not know the result and retries.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def _query(
 
 
 def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -> int | None:
-    """Return the offset below which the leader deleted; None if there is none, or it is unknown.
+    """Return the offset below which the leader deleted records; None if it is unknown.
 
-    After a timeout the leader has deleted the records; only a follower has not.
+    REQUEST_TIMED_OUT means that the leader has deleted the records, but not every follower.
     """
     if result.error_code not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
         return None

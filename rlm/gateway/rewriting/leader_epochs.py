@@ -1,11 +1,12 @@
 """Answers OffsetForLeaderEpoch from the stored lineage, for epochs that the broker forgot.
 
-After a trim the broker's lineage starts at the local log start, so its responses for early epochs
-are wrong, without an error. The stored lineage is complete. The gateway uses it for every epoch up
-to the one in which the local log may start. For later epochs the broker's lineage is newer.
+After a trim the broker's lineage starts at the local log start. Its responses for earlier epochs
+are then wrong, but have no error code. The stored lineage is complete. The gateway uses it for
+every epoch up to the one in which the local log may start. For later epochs the broker's lineage is
+newer.
 
-If another program removed local records, the broker's response shows it. For a forgotten epoch the
-broker returns its log start, which is above the end of the stored epoch. (Source: Kafka's
+If another program removed local records, the broker may have forgotten later epochs, too. For such
+an epoch it returns its log start, which is above the epoch's stored end. (Source: Kafka's
 LeaderEpochFileCache.endOffsetFor.)
 """
 
@@ -65,9 +66,9 @@ def _query(
 
 
 def end_of_epoch(state: PartitionState, epoch: int, response: EpochEndOffset) -> EpochEndOffset:
-    """Return the greatest epoch up to `epoch` and its end.
+    """Return the greatest epoch up to `epoch` and its end offset.
 
-    Returns the broker's response if it is reliable, or if the stored lineage lacks the epoch.
+    Returns the broker's response if it is reliable, or if the stored lineage lacks the epoch's end.
     """
     local_start_offset = max(state.trimmed_offset or 0, state.first_readable_offset or 0)
     first_local_epoch = state.lineage.epoch_for_offset(local_start_offset)
@@ -83,7 +84,7 @@ def end_of_epoch(state: PartitionState, epoch: int, response: EpochEndOffset) ->
 
 
 def _since(lineage: Lineage, log_start_offset: int | None) -> Lineage:
-    """Return the lineage from the log start on (LeaderEpochFileCache.truncateFromStart)."""
+    """Return the lineage that begins at the log start (LeaderEpochFileCache.truncateFromStart)."""
     epoch = None if log_start_offset is None else lineage.epoch_for_offset(log_start_offset)
     if log_start_offset is None or epoch is None:
         return lineage

@@ -7,13 +7,13 @@
 | max timestamp (-3) | the greater of both tiers' maximums; if they are equal, the lower offset |
 | latest tiered (-5) | the last stored offset, -1 if nothing is stored |
 | earliest pending upload (-6) | last stored offset + 1, at least the log start |
-| a time | the lower offset of both tiers |
+| a timestamp | the lower of the offsets found in both tiers |
 
-The gateway first sends the request to the broker, which authorizes, checks the leader epoch and
-rejects unsupported versions. The broker's errors pass unchanged. For earliest pending upload, the
-gateway requests earliest, because only the broker knows the log start before anything is stored.
-The gateway looks up times in the store, for several partitions at once, within the client's
-timeout. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075; Kafka's UnifiedLog.)
+The gateway first sends the request to the broker. The broker authorizes the client, checks the
+leader epoch and rejects unsupported versions. The broker's errors pass unchanged. For earliest
+pending upload, the gateway requests earliest, because only the broker knows the log start before
+anything is stored. The gateway looks up timestamps in the store, for several partitions at once,
+within the client's timeout. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075; Kafka's UnifiedLog.)
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def can_change_list_offsets(request: ListOffsetsRequest, context: GatewayContext
 
 
 def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
-    """Return whether any partition is requested by time or maximum timestamp."""
+    """Return whether any partition is queried by a timestamp or for the maximum timestamp."""
     return any(
         _waits_for_store(each.timestamp) for topic in request.topics for each in topic.partitions
     )
@@ -71,9 +71,9 @@ def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
 def request_log_start(
     version: int, request: ListOffsetsRequest, context: GatewayContext
 ) -> ListOffsetsRequest:
-    """Return the request with earliest for earliest pending upload.
+    """Replace earliest pending upload with earliest, for tiered partitions.
 
-    In versions without this timestamp, it passes unchanged, so that the broker rejects it.
+    In versions below 11 the request passes unchanged, so that the broker rejects it.
     """
     if version < _FIRST_VERSION_WITH_PENDING_UPLOAD:
         return request
@@ -93,7 +93,7 @@ def request_log_start(
 
 
 def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOffsetsResponse:
-    """Answer for both tiers. Blocks on the metadata topic, and for times on the store."""
+    """Answer for both tiers. Blocks on the metadata topic, and for timestamps on the store."""
     topics = _WALK.changed(
         exchange.request.topics,
         exchange.response.topics,
@@ -188,7 +188,7 @@ def _max_timestamp(
 
 
 def _stored_end(tip: TopicIdPartition, context: GatewayContext) -> int:
-    """Return the end of the stored log, including expired segments; 0 if nothing was stored."""
+    """Return the end of the stored log, at least the trimmed offset; 0 if nothing was stored."""
     state = context.metadata.partition_state(tip)
     records = context.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,)
@@ -210,7 +210,7 @@ def _response_at(
     offset: int,
     context: GatewayContext,
 ) -> ListOffsetsPartitionResponse:
-    """Return an offset without a time; as in Kafka, it has no epoch below the log start."""
+    """Return an offset without a timestamp; below the log start without an epoch, as in Kafka."""
     if offset == local.offset:
         return local
     state = context.metadata.partition_state(tip)

@@ -20,7 +20,7 @@ _TopicT = TypeVar("_TopicT", bound=Any)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionWalk(Generic[AskedT, RowT]):
-    """The walk over one API's requests and responses, given its names of fields.
+    """Represents the walk over one API's requests and responses, with that API's field names.
 
     `topic_of` returns the name of a topic, and `number_of` the partition number of a row.
     """
@@ -29,7 +29,7 @@ class PartitionWalk(Generic[AskedT, RowT]):
     number_of: Callable[[AskedT | RowT], int]
 
     def tiered(self, topics: Iterable[Any], context: GatewayContext) -> list[AskedT]:
-        """Return the request's rows of tiered partitions."""
+        """Return the request's rows for tiered partitions."""
         return [
             row
             for (topic, number), row in self._by_location(topics).items()
@@ -47,8 +47,7 @@ class PartitionWalk(Generic[AskedT, RowT]):
     ) -> tuple[_TopicT, ...]:
         """Return the response's topics; tiered partitions get the results of their queries.
 
-        If `query` returns None for a row, the row is unchanged. `timeout_ms` is as in
-        `run_queries`.
+        A row stays unchanged if `query` returns None for it. `run_queries` defines `timeout_ms`.
         """
         asked = self._by_location(asked_topics)
 

@@ -1,10 +1,10 @@
-"""Runs the queries of rewrites about the remote log of tiered partitions.
+"""Runs queries about the remote log of tiered partitions, for rewrites.
 
 **Data loss:** a client skips records that a response omits. The gateway therefore waits for the
 broker's response, reads the metadata topic's end, and queries only after it has followed the topic
 to that end. If the metadata topic is unavailable, for example while its leader moves, the gateway
 retries briefly. If that fails, the result is KAFKA_STORAGE_ERROR, or REQUEST_TIMED_OUT after the
-timeout. Clients retry both, and find in memory what the gateway read meanwhile.
+timeout. Clients retry after both errors, and the gateway then has in memory what it read meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-# Covers an orderly leader change. It is not longer, because a waiting request occupies a thread.
+# This covers an orderly leader change. It is not longer, because each wait occupies a thread.
 _PATIENCE_MS = 2_000
 _RETRY_MS = 50
 
@@ -32,7 +32,7 @@ _ResultT = TypeVar("_ResultT")
 
 
 class QueryDependency(Enum):
-    """What a query may have to wait for."""
+    """Represents what a query may have to wait for."""
 
     STORE = "store"
     TOPIC = "topic"
@@ -40,9 +40,10 @@ class QueryDependency(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogQuery(Generic[_ResultT]):
-    """A query about one partition: `run` returns its result, `failed` the result for an error.
+    """Represents a query about one partition.
 
-    `waits_for` is what `run` may block on; several such queries run at once.
+    `run` returns its result, `failed` the result for an error. `waits_for` is what `run` may block
+    on; several such queries run at once.
     """
 
     topic_id_partition: TopicIdPartition
@@ -56,9 +57,9 @@ def run_queries(
 ) -> list[_ResultT]:
     """Return the result of each query, in order, within the timeout.
 
-    `timeout_ms` is the client's, 0 if it gave none; the gateway's own timeout limits it. Both count
-    from when the client began to wait, even if it waits only for a thread. A running query
-    continues after the timeout.
+    `timeout_ms` is the client's timeout, 0 if the client set none; it cannot exceed the gateway's.
+    Both begin when the client begins to wait, even if only for a thread. A running query continues
+    after the timeout.
     """
     settings = context.query_settings
     wait_ms = min(timeout_ms, settings.timeout_ms) if timeout_ms > 0 else settings.timeout_ms
@@ -87,7 +88,7 @@ def run_queries(
 def _complete(
     context: GatewayContext, queries: Sequence[RemoteLogQuery[_ResultT]], timeout_ms: int
 ) -> frozenset[TopicIdPartition]:
-    """Return the partitions with complete metadata."""
+    """Return the partitions with complete metadata; log a warning about the others."""
     queried = {each.topic_id_partition for each in queries}
     complete = _caught_up(
         context,

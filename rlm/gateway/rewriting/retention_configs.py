@@ -1,14 +1,14 @@
-"""Keeps the broker's retention of tiered topics off, in AlterConfigs and IncrementalAlterConfigs.
+"""Rejects AlterConfigs and IncrementalAlterConfigs that limit a tiered topic's broker retention.
 
 **Data loss:** the broker's retention deletes records whether or not they are stored. The gateway
-therefore rejects a change that enables it, with POLICY_VIOLATION. The message says how to change a
-tiered topic's retention. Changes of other topics in the same request pass, and so do other settings
-of this topic in a separate request.
+therefore rejects such a change with POLICY_VIOLATION. The message says how to change a tiered
+topic's retention. Changes to other topics in the same request pass. Changes to other settings of
+the tiered topic pass in a separate request.
 
 A client without permission to change the topic gets only the broker's refusal. The gateway replaces
-a rejected change with a value that the broker cannot accept. The broker first authorizes, and
-applies nothing to a topic with an invalid value. Only its error for that value becomes the
-rejection.
+a rejected change with a value that the broker cannot accept. The broker first authorizes the
+client, and then rejects all changes to that topic. The gateway turns only the broker's error for
+that value into the rejection.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ _UNLIMITED = "-1"
 _SET = 0
 _SET_OFF = (_SET, _UNLIMITED)  # operation and value
 _RETENTION_KEYS = frozenset({"retention.ms", "retention.bytes"})
-# The value is an explanation and no number, because brokers log a value that they reject.
+# The value is an explanation instead of a number, because brokers log a rejected value.
 _UNACCEPTABLE = ("retention.ms", "(refused: the topic is tiered)")
-# Brokers with ZooKeeper return INVALID_REQUEST.
+# Brokers return INVALID_CONFIG; with ZooKeeper they return INVALID_REQUEST.
 _UNACCEPTED = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
-_MESSAGE = "the topic is tiered: change its retention with `rlm topic set`"
+_MESSAGE = (
+    "cannot change the broker's retention: the topic is tiered. "
+    "Change the topic's retention with `rlm topic set`"
+)
 
 _Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
 
@@ -59,7 +62,7 @@ def can_change_retention_configs(
 def pass_alter_configs(
     _version: int, request: AlterConfigsRequest, context: GatewayContext
 ) -> AlterConfigsRequest:
-    """Return the request to send, with rejected changes made unacceptable."""
+    """Return the request to send, with an unacceptable value for each rejected change."""
     name, value = _UNACCEPTABLE
     unacceptable = (alter_configs.AlterableConfig(name=name, value=value),)
     sent = tuple(
@@ -87,7 +90,7 @@ def pass_incremental_alter_configs(
 def rewrite_alter_configs(
     exchange: Exchange[AlterConfigsRequest, AlterConfigsResponse], _context: GatewayContext
 ) -> AlterConfigsResponse:
-    """Return the broker's response, with rejections for its errors about unacceptable values."""
+    """Return the broker's response, with its errors about unacceptable values as rejections."""
     response = exchange.response
     refused = _refused(exchange)
     return replace(
@@ -108,7 +111,7 @@ def rewrite_incremental_alter_configs(
 
 
 def _refused(exchange: Exchange[_RequestT, Any]) -> frozenset[tuple[int, str]]:
-    """Return the resources whose changes the gateway replaced, except those named twice.
+    """Return the resources whose changes the gateway replaced, except duplicates.
 
     The broker rejects duplicates without authorizing the client.
     """

@@ -1,8 +1,8 @@
-"""The table of all APIs whose messages the gateway changes, except Fetch.
+"""Lists all APIs whose messages the gateway changes, except Fetch.
 
-Frames of other API keys are opaque, except for the responses of SASL logins, which the gateway also
-reads. Responses in versions that a row leaves out are opaque, too. The gateway refuses requests in
-versions that the API of an ExchangeRewrite leaves out.
+Frames of other APIs are opaque, except that the gateway also reads the responses of SASL logins.
+Responses in versions outside of a row's `versions` are opaque, too. The gateway refuses requests in
+versions outside of those of an ExchangeRewrite's API.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sinks that forward a frame's bytes, buffer them until complete, or change them in transit."""
+"""Defines sinks that forward a frame, buffer it until it is complete, or change it in transit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class GatheringSink:
         self._content += data
 
     def skip(self, count: int) -> None:
-        raise AssertionError("all of the frame is wanted")
+        raise AssertionError("cannot skip bytes: the sink buffers the whole frame")
 
     def end(self) -> None:
         self._handle(memoryview(self._content)[SIZE_BYTES:])
@@ -100,7 +100,7 @@ class ScanningSink(_PassThroughSink[FetchResponseScanner]):
         parts = self._scanner.feed(data[size_part_bytes:])
         if size_part_bytes:
             self._size_left_bytes -= size_part_bytes
-            # The scanner buffers nothing yet, so size and first part are adjacent: one packet.
+            # The scanner buffers nothing yet, so the size and the first part are adjacent bytes.
             following_bytes = len(parts.pop(0)) if parts else 0
             parts.insert(0, data[: size_part_bytes + following_bytes])
         self._actions().extend(map(ToClient, parts))

@@ -20,14 +20,14 @@ _SIZE = struct.Struct(">i")
 
 
 class FrameSink(Protocol):
-    """The receiver of one frame's bytes."""
+    """Receives one frame's bytes."""
 
     def take(self, data: memoryview) -> None:
         """Take the next bytes, which are valid until the receive buffer is reused."""
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may be spliced to the destination, without `take`."""
+        """Return how many of the next bytes may be spliced to the destination, without `take`."""
 
     def skip(self, count: int) -> None:
         """Skip `count` of the frame's bytes, which were spliced."""
@@ -36,12 +36,13 @@ class FrameSink(Protocol):
         """Finish the frame: all bytes were taken or spliced."""
 
 
-# Takes a frame's bytes so far, without its size field, and its size; returns None to get more.
+# The arguments are a frame's bytes so far, without the size field, and the frame's size. None
+# means that more bytes are needed.
 BeginFrame = Callable[[memoryview, int], FrameSink | None]
 
 
 class FrameStream:
-    """A stream of frames in one direction. Not thread-safe.
+    """Represents a stream of frames in one direction. Not thread-safe.
 
     While `stopped`, it starts no further frame and buffers the bytes that arrive.
     """
@@ -67,12 +68,12 @@ class FrameStream:
 
     @property
     def buffered_bytes(self) -> int:
-        """How many received bytes no sink has taken."""
+        """Return the number of received bytes that no sink has taken."""
         return len(self._buffered)
 
     @property
     def is_within_frame(self) -> bool:
-        """Whether a frame has arrived only in part, or waits in the buffer."""
+        """Return whether a frame has arrived only in part, or waits in the buffer."""
         return self._sink is not None or bool(self._buffered)
 
     def feed(self, data: memoryview) -> None:
@@ -100,7 +101,7 @@ class FrameStream:
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may be spliced to their destination, without `feed`."""
+        """Return how many of the next bytes may be spliced to the destination, without `feed`."""
         if self._sink is None:
             return 0
         return min(self._sink.passing_bytes, self._left_bytes)

@@ -1,4 +1,4 @@
-"""The kinds of in-flight requests, by how the gateway treats the broker's response. Pure.
+"""Defines the kinds of in-flight requests, by how the gateway treats the response. Pure.
 
 Brokers respond to a connection's requests in order, so sessions queue these in the order of
 sending. Correlation ids serve only as a check.
@@ -18,7 +18,7 @@ from rlm.wire.schema import Buffer, Message, UnknownTags
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRelay:
-    """A response that is relayed to the client as it arrives."""
+    """Represents a response that is relayed to the client as it arrives."""
 
     correlation_id: int
     api_key: int
@@ -27,7 +27,7 @@ class PendingRelay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginStep:
-    """A response that is relayed unchanged and shows the progress of the client's SASL login."""
+    """Represents a relayed response that shows the progress of the client's SASL login."""
 
     correlation_id: int
     api_key: int
@@ -36,7 +36,7 @@ class LoginStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenResponse:
-    """A response that is rewritten without its request."""
+    """Represents a response that is rewritten without regard to its request."""
 
     correlation_id: int
     version: int
@@ -45,7 +45,7 @@ class RewrittenResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedResponse:
-    """A response that is rewritten in transit, without its request."""
+    """Represents a response that is rewritten in transit, without regard to its request."""
 
     correlation_id: int
     version: int
@@ -54,10 +54,10 @@ class StreamedResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenExchange:
-    """A response that is rewritten with its request; the rewrite may block.
+    """Represents a response whose rewrite depends on the request; the rewrite may block.
 
     `sent`: the request to the broker, if it differs from the client's. `header_tags`: the tags of
-    the broker's response, after it arrived.
+    the broker's response, once it has arrived.
     """
 
     correlation_id: int
@@ -70,7 +70,7 @@ class RewrittenExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedFetch:
-    """A Fetch response that is changed in place while it passes."""
+    """Represents a Fetch response that is changed in place while it passes."""
 
     correlation_id: int
     version: int
@@ -79,7 +79,7 @@ class StreamedFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredFetch:
-    """A Fetch whose response is merged with records from the remote log.
+    """Represents a Fetch whose response is merged with records from the remote log.
 
     `asked_ms`: when the Fetch was sent to the broker. `header_tags`: as in RewrittenExchange.
     """
@@ -93,7 +93,10 @@ class GatheredFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnLogEndsRequest:
-    """The gateway's own ListOffsets request for one end of some logs."""
+    """Represents the gateway's own ListOffsets request for one kind of end of several logs.
+
+    `is_after_fetch`: it was sent after the response to the Fetch, which now waits for it.
+    """
 
     correlation_id: int
     end: LogEndKind
@@ -104,14 +107,14 @@ class OwnLogEndsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTopicIdsRequest:
-    """The gateway's own Metadata request for the ids of topics that a request names."""
+    """Represents the gateway's own Metadata request for the ids of topics that a request names."""
 
     correlation_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class OwnResponse:
-    """A response of the gateway itself, sent after those to earlier requests."""
+    """Represents a response by the gateway itself, sent after those to earlier requests."""
 
     parts: list[Buffer]
 

@@ -1,13 +1,13 @@
-"""Finds clients whose requests their broker keeps refusing, as another broker serves them. Pure.
+"""Finds clients that keep sending requests that only another broker can serve. Pure.
 
-A client that was redirected to this gateway keeps that connection, although Metadata has another
-address by now: Kafka's Java client looks at an address only when it connects. The broker refuses
+Kafka's Java client reads a node's address only when it connects. So a client that was redirected to
+this gateway keeps the connection even when Metadata returns another address. The broker refuses
 each request with NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR. Other clients see these errors only
 until they know the new leader or coordinator.
 
 This module reads the error code from the start of a response; for Fetch, the session reads it. If a
 response has an error code for each partition, the first one counts: a misdirected request names
-only partitions of another broker. The usual forms of responses, after the head:
+only partitions of another broker. After the head, a response usually has one of these forms:
 
     group, transaction   throttle time, error code
     partitions           [throttle time], topics (name or id, partitions (index, error code))
@@ -40,7 +40,7 @@ _NEVER = 1 << 15
 
 
 class MisdirectedRequests:
-    """The refused requests of one connection. Not thread-safe."""
+    """Represents the refused requests of one connection. Not thread-safe."""
 
     def __init__(self) -> None:
         self._first_ms = self._last_ms = -LASTING_MS
@@ -48,7 +48,7 @@ class MisdirectedRequests:
     def record(self, error_code: int, now_ms: int) -> bool:
         """Record a response's error code; return whether refusals have lasted for LASTING_MS.
 
-        A series of refusals ends when none comes for LASTING_MS.
+        A series of refusals ends when no refusal arrives for LASTING_MS.
         """
         if error_code not in _REFUSALS:
             return False
@@ -59,10 +59,10 @@ class MisdirectedRequests:
 
 
 class _Form(NamedTuple):
-    """The form of a response from `first_version` on.
+    """Represents the form of a response in version `first_version` and later.
 
     `before_bytes` precede the error code or the topics, `index_bytes` the error code within a
-    partition. From `topic_ids_from` on, topics have ids instead of names.
+    partition. In version `topic_ids_from` and later, topics have ids instead of names.
     """
 
     first_version: int
@@ -106,7 +106,8 @@ def first_error_code(
 ) -> int | None:
     """Return the first error code of a response frame; NONE if its form is unknown.
 
-    `data` are the frame's bytes so far, without its size field. Returns None if more are needed.
+    `data` contains the frame's bytes so far, without its size field. Returns None if more bytes are
+    needed.
     """
     form = next((f for f in reversed(_FORMS.get(api_key, ())) if version >= f.first_version), None)
     if form is None:

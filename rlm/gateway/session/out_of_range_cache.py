@@ -3,7 +3,7 @@
 A reader of the remote log fetches one offset after another below the broker's local log. The broker
 answers each with OFFSET_OUT_OF_RANGE. For a short time the gateway reuses such a response for
 other offsets below the local start offset. It does so only for the same client id, rack and leader
-epoch. The age limit also applies to the broker's check that the client may read.
+epoch. Meanwhile the broker does not check whether the client may still read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
 FIRST_VERSION = FIRST_VERSION_WITH_TOPIC_IDS
-"""In older versions requests name topics, and the gateway asks for their ids each time."""
+"""Requests of older versions name topics, and the gateway requests the topics' ids each time."""
 _NOTHING_BUT_ROWS = FetchResponse()
 
 
 class CachedResponse(NamedTuple):
-    """The broker's probable response, from a request at `asked_ms`; valid until `ends_ms`."""
+    """Represents the broker's probable response.
+
+    `asked_ms`: when the oldest of its rows was requested. `ends_ms`: until when it may be used.
+    """
 
     response: FetchResponse
     asked_ms: int
@@ -39,7 +42,7 @@ class _CachedRow(NamedTuple):
 
 
 class OutOfRangeCache:
-    """The cache of one connection. Memory: the partitions fetched within `max_age_ms`."""
+    """Represents the cache of one connection. Memory: the rows fetched within `max_age_ms`."""
 
     def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: Callable[[], int]) -> None:
         """`max_age_ms` returns how long a response is valid; 0 disables the cache."""
@@ -51,10 +54,10 @@ class OutOfRangeCache:
     def record(
         self, plan: FetchPlan, client_id: str, response: FetchResponse, asked_ms: int
     ) -> None:
-        """Cache the response to a request sent at `asked_ms`, of FIRST_VERSION or later.
+        """Cache the response to a request of FIRST_VERSION or later, sent at `asked_ms`.
 
-        Removes entries of the same partitions, of other clients, and those above the age limit.
-        Does not cache a response with more than partition rows, such as a throttle time.
+        Removes the rows of the same partitions and of other clients, and rows above the age limit.
+        Does not cache a response that also contains something else, such as a throttle time.
         """
         asker = _asker(plan.asked, client_id)
         oldest_ms = asked_ms - self._max_age_ms()
@@ -75,7 +78,7 @@ class OutOfRangeCache:
                     self._rows[key] = _CachedRow(asked_ms, tiered.sent_offset, epoch, row)
 
     def lookup(self, plan: FetchPlan, client_id: str, now_ms: int) -> CachedResponse | None:
-        """Return the response to a Fetch; None unless all its partitions are cached."""
+        """Return the cached response to a Fetch; None unless each partition has a valid row."""
         max_age_ms = self._max_age_ms()
         if not (max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
             return None

@@ -1,10 +1,10 @@
-"""Sends the gateway's own requests on a client's upstream connection, with its rights. Pure.
+"""Sends the gateway's requests on a client's upstream connection, with the client's rights. Pure.
 
-One kind asks for the ids of the topics that a request names. A topic that is deleted and created
-again keeps its name and gets another id. The gateway must not serve the old topic's records for the
-new one, but the gateway's own view may be some seconds old. So directly after a request by name, it
-asks the broker for the ids on the client's upstream connection. Ids are never reused, so the
-returned id was also valid when the broker answered the request. (Source: KIP-516.)
+One kind requests the ids of topics. A topic that is deleted and created again keeps its name and
+gets another id. The gateway must not serve the old topic's records as records of the new topic, but
+its own view may be a few seconds old. So after each request with topic names, the gateway requests
+the ids on the same connection. Ids are never reused, so a returned id was also valid when the
+broker answered the client's request. (Source: KIP-516.)
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataRequestTopic, MetadataResponse
 from rlm.wire.frames import request_frame
 
-# The client id in the broker's request log. A quota of the client's own id does not apply to it.
+# The broker's request log shows this client id. Quotas of the client's own id do not apply to it.
 _CLIENT_ID = "kafka-rlm-gateway"
 _CORRELATION_ID = -1
-# The first version with topic ids; every broker since 2.8 supports it.
+# This is the first version with topic ids; every broker since Kafka 2.8 supports it.
 METADATA_VERSION = 10
 _NO_ID = UUID(int=0)
 
@@ -36,7 +36,7 @@ def request_log_ends(
     *,
     is_after_fetch: bool,
 ) -> None:
-    """Send one ListOffsets request for each kind of log end; responses come in this order."""
+    """Send one ListOffsets request for each kind of log end; responses arrive in this order."""
     for end in LogEndKind:
         frame = request_frame(
             LIST_OFFSETS,
@@ -89,7 +89,7 @@ def leader_epochs(response: MetadataResponse) -> Mapping[tuple[str, int], int]:
 
 
 def topic_ids(response: MetadataResponse) -> Mapping[str, UUID]:
-    """Return topic ids by name, without topics for which the broker returned none."""
+    """Return topic ids by name; omit topics for which the broker returned no id."""
     return {
         topic.name: topic.topic_id
         for topic in response.topics

@@ -14,11 +14,11 @@ from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
 from rlm.wire.broker_apis import BROKER_APIS
 from rlm.wire.frame_heads import RequestHead, read_produce_acks
 
-_BARE_TOKENS_VERSION = 0  # after SaslHandshake v0, SASL tokens come without request headers
+_BARE_TOKENS_VERSION = 0  # after SaslHandshake v0, clients send SASL tokens without headers
 
 
 class RequestTreatment(Enum):
-    """How a session handles a request and its response."""
+    """Represents how a session handles a request and its response."""
 
     PASS_ON = auto()
     REWRITE_RESPONSE = auto()
@@ -28,7 +28,7 @@ class RequestTreatment(Enum):
 
 
 def treatment_of(head: RequestHead) -> RequestTreatment:
-    """Choose the treatment.
+    """Return the treatment of a request.
 
     Raises ConnectionRefusedByGatewayError for APIs or versions that are not offered.
     """

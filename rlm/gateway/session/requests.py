@@ -53,10 +53,10 @@ _DECODED = (RequestTreatment.FETCH, RequestTreatment.REWRITE_EXCHANGE)
 
 
 class ClientRequests:
-    """The requests of one client.
+    """Represents the requests of one client.
 
     `stream` takes the client's bytes; its errors close the connection. `has_started`: a request
-    other than ApiVersions or SASL login has come.
+    other than ApiVersions or a SASL login has arrived.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class ClientRequests:
             self._pause_requests()
 
     def _respond_from_cache(self, plan: FetchPlan, head: RequestHead) -> bool:
-        """Answer the Fetch from the out-of-range cache; return whether that was possible."""
+        """Answer the Fetch from the out-of-range cache; return False if that is not possible."""
         if head.api_version < FIRST_VERSION or not is_only_speculative(self._state.pending):
             return False
         now_ms = self._parts.clock.monotonic_ms()
@@ -236,7 +236,7 @@ class ClientRequests:
         self.stream.stopped = True
 
     def _expect(self, exchange: FetchExchange) -> None:
-        """Announce the likely reads, to prepare them while the broker answers."""
+        """Announce the likely reads, so that the owner prepares them while the broker answers."""
         expected = exchange.foresee_reads(self._parts.clock.monotonic_ms())
         if expected is not None:
             self._state.actions.append(expected)
@@ -279,7 +279,7 @@ class ClientRequests:
         )
 
     def _refuse_session(self, header: RequestHeader, version: int) -> None:
-        """Refuse an incremental fetch session (KIP-227), as the gateway never creates one."""
+        """Refuse an incremental fetch (KIP-227), because the gateway never creates a session."""
         refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
         self._expect_response(OwnResponse(parts))
@@ -320,7 +320,7 @@ def _relay_of(head: RequestHead) -> PendingRelay:
 
 
 def _refuse_replicas(request: FetchRequest) -> None:
-    """Refuse fetches of replicas, which must follow the leader's local log exactly."""
+    """Refuse fetches by followers, which must replicate the leader's local log exactly."""
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
         raise ConnectionRefusedByGatewayError(DisconnectCause.REPLICA_FETCH)
 

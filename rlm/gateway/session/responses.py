@@ -59,10 +59,10 @@ _AFTER_CORRELATION_ID = 4
 
 
 class BrokerResponses:
-    """The responses of one broker connection.
+    """Represents the responses of one broker connection.
 
-    `stream` takes the broker's bytes; its errors close the connection. At most one response waits
-    at a time, for the store or for a rewrite.
+    `stream` takes the broker's bytes; its errors close the connection. At most one response at a
+    time waits for the store or for a rewrite.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class BrokerResponses:
         self._speculative_fetcher = speculative
         self._misdirected = MisdirectedRequests()
         self._waiting: GatheredFetch | RewrittenExchange | None = None
-        # An answered exchange that waits for the ids of its topics.
+        # The broker has answered this exchange, but not yet the request for its topics' ids.
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
         self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
 
@@ -84,7 +84,7 @@ class BrokerResponses:
         self._finish_fetch(waiting, outcomes)
 
     def read_store(self, fetch: GatheredFetch) -> None:
-        """Read the store for an already answered Fetch, the client's only pending request."""
+        """Read the store for an answered Fetch, which must be the client's only pending request."""
         self._read_remote(fetch)
 
     def finish_waiting_exchange(self, response: Message) -> None:
@@ -114,15 +114,23 @@ class BrokerResponses:
         correlation_id = read_correlation_id(data)
         if correlation_id is None:
             if frame_bytes < _AFTER_CORRELATION_ID:
-                raise CorruptError("response ends within its head", frame_bytes=frame_bytes)
+                raise CorruptError(
+                    "the response is invalid: it is shorter than a correlation id",
+                    frame_bytes=frame_bytes,
+                    least_bytes=_AFTER_CORRELATION_ID,
+                )
             return None
         if not self._state.pending:
-            raise CorruptError("broker sent a response without a request")
+            raise CorruptError("the response is invalid: no request is pending")
         pending = self._state.pending[0]
         assert not isinstance(pending, OwnResponse)
         if pending.correlation_id != correlation_id:
             expected, found = pending.correlation_id, correlation_id
-            raise CorruptError("response is out of order", expected=expected, found=found)
+            raise CorruptError(
+                "the response is invalid: it has another correlation id than the oldest request",
+                expected=expected,
+                found=found,
+            )
         error_code = _first_error_code(pending, data, frame_bytes)
         if error_code is None:
             return None
@@ -143,7 +151,7 @@ class BrokerResponses:
         return ForwardingSink(lambda: self._state.actions, ToClient, self._remove_first)
 
     def _handler(self, pending: Pending | SpeculativeFetch) -> Callable[[memoryview], None] | None:
-        """Return the function for a whole response; None to forward it as it arrives."""
+        """Return the function that handles a whole response; None if it is forwarded in pieces."""
         match pending:
             case LoginStep():
                 return lambda frame: self._handle_login(pending, frame)

@@ -1,8 +1,8 @@
 """Tracks whether a listener requires SASL logins, and whether a client has logged in. Pure.
 
 On a SASL listener the broker disconnects clients that send other requests before they log in. The
-gateway detects such a listener from the broker's responses. From then on it disconnects such a
-client itself if it would have to decode the request.
+gateway recognizes a SASL listener by the broker's responses. It then disconnects such clients
+itself, but only if it would have to decode the request.
 
 Source: SaslServerAuthenticator of Kafka's clients, KIP-43, KIP-152.
 """
@@ -18,14 +18,14 @@ from rlm.wire.schema import Buffer
 
 
 class ListenerLogins:
-    """The login state that all sessions of a listener share. Use on one loop."""
+    """Represents the login state that all sessions of a listener share. Use it on one loop."""
 
     def __init__(self) -> None:
         self.uses_sasl = False
 
 
 class ClientLogin:
-    """The login of one client. Reauthentication (KIP-368) does not change it."""
+    """Represents the login of one client. Reauthentication (KIP-368) does not change it."""
 
     def __init__(self, listener: ListenerLogins) -> None:
         self._listener = listener
@@ -33,16 +33,16 @@ class ClientLogin:
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether this is known to be a SASL listener."""
+        """Return whether this is known to be a SASL listener."""
         return self._listener.uses_sasl
 
     @property
     def is_missing(self) -> bool:
-        """Whether the client must log in before it sends other requests, as far as known."""
+        """Return whether the client is known to need a login before it sends other requests."""
         return self._listener.uses_sasl and not self._is_done
 
     def process_response(self, api_key: int, version: int, frame: Buffer) -> None:
-        """Process the response to a request of a login. Raises CorruptError."""
+        """Process a response of a login. Raises CorruptError if it is malformed."""
         if api_key == SASL_HANDSHAKE.key:
             _, handshake = read_response(SASL_HANDSHAKE, version, frame)
             # A listener without SASL refuses the handshake.

@@ -41,7 +41,7 @@ TakenT = TypeVar("TakenT")
 
 
 class Session:
-    """The session of one client connection; its owner must follow the module's docstring.
+    """Represents the session of one client; its owner must follow the module's docstring.
 
     Not thread-safe. Call no method after the action `Close`.
     """
@@ -57,35 +57,38 @@ class Session:
 
     @property
     def reads_client(self) -> bool:
-        """Whether the session starts further requests of the client."""
+        """Return whether the session starts further requests of the client."""
         return not self._requests.stream.stopped
 
     @property
     def holds_client(self) -> bool:
-        """Whether bytes of the client are buffered until the session starts further requests."""
+        """Return whether the client's bytes are buffered until further requests may start."""
         return _holds(self._requests.stream)
 
     @property
     def is_blocked_by_client(self) -> bool:
-        """Whether requests wait until the client has received its responses.
+        """Return whether requests wait until the client has received its responses.
 
-        Call `process_buffered` when it has received them.
+        Call `process_buffered` when the client has received its responses.
         """
         return self._state.is_client_full and self._requests.stream.stopped
 
     @property
     def holds_broker(self) -> bool:
-        """Whether bytes of the broker are buffered until the waiting response is finished."""
+        """Return whether the broker's bytes are buffered until the waiting response is finished."""
         return _holds(self._responses.stream)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is in flight."""
+        """Return whether no request is in flight."""
         return not self._state.pending
 
     @property
     def may_end(self) -> bool:
-        """Whether the client awaits no response and has sent more than ApiVersions and a login."""
+        """Return whether the client awaits no response, and has sent more than its first requests.
+
+        Its first requests are ApiVersions and those of a SASL login.
+        """
         responses, requests = self._responses.stream, self._requests.stream
         return (
             self._requests.has_started
@@ -97,17 +100,17 @@ class Session:
 
     @property
     def is_misdirected(self) -> bool:
-        """Whether the client keeps sending requests that only another broker can serve."""
+        """Return whether the client keeps sending requests that only another broker can serve."""
         return self._state.is_misdirected
 
     @property
     def request_count(self) -> int:
-        """The number of requests received whole."""
+        """Return the number of requests that have arrived completely."""
         return self._requests.stream.ended_count
 
     @property
     def is_within_request(self) -> bool:
-        """Whether a request has arrived only in part, or waits in the buffer."""
+        """Return whether a request has arrived only in part, or waits in the buffer."""
         return self._requests.stream.is_within_frame
 
     def set_client_full(self, *, is_full: bool) -> None:
@@ -125,12 +128,12 @@ class Session:
         return self._step(DisconnectCause.MALFORMED_REQUEST, self._requests.stream.feed, data)
 
     def receive_from_broker(self, data: memoryview) -> list[Action]:
-        """Process the broker's bytes, as `receive_from_client`; possibly changes them in place."""
+        """Process the broker's bytes like `receive_from_client`; may change them in place."""
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._responses.stream.feed, data)
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the broker's next bytes may be spliced to the client."""
+        """Return how many of the broker's next bytes may be spliced to the client."""
         return self._responses.stream.passing_bytes
 
     def skip_spliced(self, count: int) -> list[Action]:

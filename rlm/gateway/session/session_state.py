@@ -1,4 +1,4 @@
-"""The limits and shared parts of sessions, and the state that the halves of a session share."""
+"""Defines the limits and shared parts of sessions, and the state that a session's halves share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
-    """The limits of a session. Memory: about `gathered_request_bytes` + `gathered_answer_bytes`.
+    """Represents the limits of a session.
+
+    Memory: about `gathered_request_bytes` + `gathered_answer_bytes`.
 
     `request_bytes` limits any request, like the broker's `socket.request.max.bytes`. The gathered
     limits apply to messages that must be buffered whole. With `pipelined_count` requests in flight,
@@ -32,7 +34,7 @@ class SessionLimits:
     `fetch_max_bytes` limits a fetch's response except for the first batch, like the broker's
     `fetch.max.bytes`. `log_ends_age_ms`: how long a broker's response about log ends is used.
     `cached_response_max_age_ms`: the same for the out-of-range cache on listeners without SASL; 0
-    disables the cache. `logged_in_cached_response_max_age_ms`: the same with SASL.
+    disables the cache. `logged_in_cached_response_max_age_ms`: the same on listeners with SASL.
     """
 
     request_bytes: int = 104_857_600
@@ -47,18 +49,18 @@ class SessionLimits:
 
     def __post_init__(self) -> None:
         if min(self.request_bytes, self.gathered_request_bytes, self.gathered_answer_bytes) <= 0:
-            raise ValueError(f"invalid session limits: {self}")
+            raise ValueError(f"a session limit is invalid: sizes must be above 0: {self}")
         if min(self.pipelined_count, self.fetch_max_bytes) <= 0:
-            raise ValueError(f"invalid session limits: {self}")
+            raise ValueError(f"a session limit is invalid: it must be above 0: {self}")
         if min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
-            raise ValueError(f"invalid session limits: {self}")
+            raise ValueError(f"a session limit is invalid: times must be at least 0: {self}")
         if min(self.cached_response_max_age_ms, self.logged_in_cached_response_max_age_ms) < 0:
-            raise ValueError(f"invalid session limits: {self}")
+            raise ValueError(f"a session limit is invalid: times must be at least 0: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionParts:
-    """The parts that sessions share.
+    """Represents the parts that sessions share.
 
     `context` returns the current view. All sessions share `local_starts`; those of a listener share
     `logins`.
@@ -72,7 +74,7 @@ class SessionParts:
     logins: ListenerLogins = field(default_factory=ListenerLogins)
 
     def plan(self, request: FetchRequest, version: int) -> FetchPlan:
-        """Plan a Fetch by the current view."""
+        """Plan a Fetch with the current view."""
         return plan_fetch(
             request,
             version,
@@ -96,7 +98,7 @@ class SessionParts:
 
 
 class SessionState:
-    """The in-flight requests of a session, and its actions to carry out.
+    """Represents the in-flight requests of a session, and the actions that its owner must take.
 
     `is_gathering`: the session gathers a Fetch with a part from the store. `is_working`: a
     response waits for work outside of the session. `is_client_full`: responses wait for the
@@ -127,7 +129,7 @@ class SessionState:
         return actions
 
     def respond(self, parts: list[Buffer], release: Callable[[], None] = lambda: None) -> None:
-        """Send a response that is not in the broker's receive buffer."""
+        """Send a response whose bytes are not in the broker's receive buffer."""
         self.actions.append(ResponseToClient(parts=parts, release=release))
 
     def give_own_responses(self) -> None:

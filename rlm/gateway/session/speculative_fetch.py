@@ -1,10 +1,10 @@
-"""A speculative fetch, and the conditions under which a client's Fetch uses its response. Pure.
+"""Defines a speculative fetch, and when a client's Fetch may use its response. Pure.
 
-The gateway sends it on the client's upstream connection, with the client's id, so that the broker
-authorizes, counts and throttles it as the client's own. The client's next request uses the response
-if the request differs only in its correlation id and comes in time, and nothing else is in flight.
-Otherwise the gateway drops the response, which normally has no records. The gateway then sends no
-speculative fetches for the client's next PAUSE_COUNT fetches.
+The gateway sends the speculative fetch on the client's upstream connection, with the client's id.
+So the broker authorizes, counts and throttles it as the client's own fetch. The client's next
+request uses the response if the request differs only in its correlation id and arrives in time, and
+nothing else is in flight. Otherwise the gateway drops the response, which normally contains no
+records. It then sends no speculative fetches for the client's next PAUSE_COUNT fetches.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from rlm.wire.schema import UnknownTags
 
 CORRELATION_ID = -1
 MAX_AGE_MS = 100
-"""How long a speculative response may be used. A normal request may be in flight for as long."""
+"""How long a speculative response may be used. A normal request may be in flight as long."""
 _CORRELATION_ID, _AFTER_CORRELATION_ID = 4, 8  # in a request without its size
 
 
 def speculative_request(plan: FetchPlan) -> FetchRequest:
-    """Return the request to the broker: no wait, and few records if it has any after all."""
+    """Return the request to the broker. It allows no wait, and few records if there are any."""
     return replace(plan.sent(), max_wait_ms=0, min_bytes=0, max_bytes=1)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SpeculativeFetch:
-    """A speculative fetch, in flight until the broker answers.
+    """Represents a speculative fetch, which is in flight until the broker answers.
 
     `frame`: the expected request of the client, with its size, as most clients encode it, except
-    for the correlation id. `asked_ms`: when the broker was asked. `ends_ms`: until when its
+    for the correlation id. `asked_ms`: when the broker was asked. `ends_ms`: until when the
     response may be used. `is_answered`: the broker has answered that it has none of the records.
     `claimed_by`: the client's Fetch, if it came before the broker's response.
     """
@@ -54,7 +54,7 @@ class SpeculativeFetch:
         return CORRELATION_ID
 
     def is_young(self, now_ms: int) -> bool:
-        """Return whether its response and the known log ends are recent enough for use."""
+        """Return whether the response and the known log ends are recent enough to be used."""
         return now_ms <= self.ends_ms and self.exchange.foreseen_log_ends(now_ms) is None
 
     def is_frame(self, frame: memoryview) -> bool:

@@ -1,11 +1,11 @@
 """Sends a sequential reader's next Fetch to the broker before the reader sends it. Pure.
 
 A reader of the remote log waits mostly for the broker's OFFSET_OUT_OF_RANGE response to each Fetch.
-While the reader processes a response, broker and gateway are idle. So after a response from the
-store alone, the gateway plans the reader's next Fetch and sends it to the broker. If the
-out-of-range cache has the broker's response (rlm.gateway.session.out_of_range_cache), the gateway
-uses that instead. rlm.gateway.session.speculative_fetch defines when the reader's Fetch may use the
-response.
+While the reader processes a response, the broker and the gateway are idle. So after a response with
+only stored records, the gateway plans the reader's next Fetch and sends it to the broker. If the
+out-of-range cache (rlm.gateway.session.out_of_range_cache) has the broker's response, the gateway
+uses that response instead. rlm.gateway.session.speculative_fetch defines when the reader's Fetch
+may use the response.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from rlm.wire.frames import RequestHeader, read_response, request_frame
 from rsm.segment.errors import RetriableError
 
 PAUSE_COUNT = 16
-"""How many fetches go without a speculative fetch after an unused one."""
+"""How many of the client's fetches cause no speculative fetch after an unused one."""
 _LEAST_SLACK_MS = MAX_AGE_MS // 5
 
 
 class SpeculativeFetcher:
-    """The speculative fetches of one session; shares `state` with the session's halves."""
+    """Represents one session's speculative fetches; shares `state` with the session's halves."""
 
     def __init__(self, parts: SessionParts, state: SessionState) -> None:
         self._parts = parts
@@ -47,7 +47,7 @@ class SpeculativeFetcher:
 
     @property
     def is_due(self) -> bool:
-        """Whether `speculate` has something to do."""
+        """Return whether `speculate` has something to do."""
         return self._following is not None
 
     def is_frame_next(self, frame: memoryview) -> bool:
@@ -67,7 +67,7 @@ class SpeculativeFetcher:
     def take(self) -> SpeculativeFetch:
         """Return the speculative fetch for the client's request, which has arrived."""
         asked, self._asked = self._asked, None
-        assert asked is not None, "only the expected response can arrive"
+        assert asked is not None, "no speculative fetch matches the request"
         self._cycle_ms = self._parts.clock.monotonic_ms() - self._given_ms
         return asked
 
@@ -133,7 +133,7 @@ class SpeculativeFetcher:
         if len(plan.remote) < count:
             return
         now_ms = parts.clock.monotonic_ms()
-        # Ask again for log ends that would be too old when the client's request comes.
+        # Request log ends again if they would be too old when the client's request arrives.
         log_ends = exchange.foreseen_log_ends(now_ms + parts.limits.log_ends_age_ms // 2)
         if log_ends is not None:
             if exchange.foreseen_log_ends(now_ms) is not None:

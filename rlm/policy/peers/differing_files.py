@@ -1,4 +1,4 @@
-"""Finds managers whose configuration files give topics other defaults than most. Pure.
+"""Finds managers whose configuration files give topics unusual defaults. Pure.
 
 The manager of a topic's first partition applies its own file to the topic's policy. Each leader's
 manager uses its own file for what the policy leaves open. So if the files differ, a topic's
@@ -20,29 +20,32 @@ _PER_HOST_KEYS = frozenset({STREAM_BUFFER_BYTES})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferingFile:
-    """Represents a manager whose file differs; `values` has its own and the usual value by key."""
+    """Represents a manager whose file differs.
+
+    `values` maps each differing key to the manager's value and the usual value.
+    """
 
     broker_id: int
     values: Mapping[str, tuple[str | None, str | None]]
 
     @property
     def reason(self) -> str:
-        """Return what differs and what to do, for people."""
+        """Return a text for people: what differs, and what to do."""
         keys = "; ".join(
             f"{key}={_shown(own)}, not {_shown(usual)}" for key, (own, usual) in self.values.items()
         )
         return (
-            f"its configuration file gives topics other defaults than most managers: {keys}. Set "
-            "the same values on every host and restart `rlm run`"
+            "its configuration file gives topics defaults that differ from most managers' "
+            f"defaults: {keys}. Set the same values on every host and restart `rlm run`"
         )
 
 
 def differing_files(files: Mapping[int, Iterable[FileDefault]]) -> tuple[DifferingFile, ...]:
-    """Return the managers that differ from most, by ascending broker id.
+    """Return the managers whose files differ from most files, by ascending broker id.
 
-    `files` are what live managers registered, by broker id. The value of most managers is the usual
-    one; among equally frequent ones, that of the lowest broker id. A key that a manager's version
-    does not register is not compared.
+    `files` maps broker ids to the defaults that live managers registered. The most frequent value
+    of a key is the usual one; if several are equally frequent, that of the lowest broker id. A key
+    that a manager did not register is not compared.
     """
     given = {
         broker_id: {each.key: each.value for each in files[broker_id]}
@@ -57,7 +60,7 @@ def differing_files(files: Mapping[int, Iterable[FileDefault]]) -> tuple[Differi
 
 
 def usual_values(files: Iterable[Mapping[str, str | None]]) -> Mapping[str, str | None]:
-    """Return the most frequent value of each key; among equally frequent ones, the first."""
+    """Return the most frequent value of each key; the first one if several are equally frequent."""
     counts: dict[str, Counter[str | None]] = {}
     for values in files:
         for key, value in values.items():

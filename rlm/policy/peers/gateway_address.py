@@ -11,11 +11,10 @@ Of two gateways with one address, the one that registered later yields. If both 
 either saw the other, both processes find that the gateway of the higher broker id yields. The
 processes of one gateway share its address, and so does an earlier gateway of the same broker.
 
-Gateways of the whole cluster may share an address, for example that of a load balancer. Gateways
-that listen on a loopback address have only clients on their own host, which reach them at that
-address.
+Gateways of the whole cluster may share an address, for example that of a load balancer. If such a
+gateway listens on a loopback address, only clients on its host connect, and they reach it there.
 
-Pure: registrations and the brokers' clock in, a problem out.
+Pure: the caller passes the registrations and the brokers' time.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _FIXED_KEY = "gateway.node.addresses"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnGateway:
-    """Represents this gateway. `key` is the setting of `address`, which is a host:port.
+    """Represents this gateway. `address` is a host:port, and `key` is the key that sets it.
 
-    `is_loopback`: each host reaches itself at that address. `has_loopback_listener`: only clients
-    on this host can connect. `fixed_loopback`: a loopback address in `gateway.node.addresses`, or
-    empty.
+    `is_loopback`: each host reaches itself at `address`. `has_loopback_listener`: only clients on
+    this host can connect. `fixed_loopback`: the first loopback entry of `gateway.node.addresses`;
+    empty if it has none.
     """
 
     broker_id: int
@@ -55,7 +54,7 @@ def address_problem(
     others: Iterable[OtherHost],
     broker_time_ms: int,
 ) -> str | None:
-    """Return why clients must not get the address and which setting to change; None if they may.
+    """Return why clients must not get the address, and which key to change; None if they may.
 
     `others` are the processes and brokers on other hosts (rlm.policy.peers.other_hosts).
     """
@@ -64,13 +63,13 @@ def address_problem(
         named = ", ".join(map(str, elsewhere[:_OTHERS_NAMED_COUNT]))
         if own.is_loopback:
             return (
-                "clients cannot be accepted: the gateway advertises a loopback address, and the "
+                "cannot accept clients: the gateway advertises a loopback address, and the "
                 f"cluster has another host ({own.key}={own.address} other_host={named}). "
                 f"{_advice(own)}"
             )
         if own.fixed_loopback:
             return (
-                "clients cannot be accepted: the gateway gives them a loopback address, and the "
+                "cannot accept clients: the gateway would give them a loopback address, and the "
                 f"cluster has another host ({_FIXED_KEY}={own.fixed_loopback} other_host={named}). "
                 f"Set {_FIXED_KEY} to addresses at which clients on other hosts reach the brokers."
             )
@@ -78,9 +77,9 @@ def address_problem(
     if rival is None:
         return None
     return (
-        "clients cannot be accepted: a live gateway of another broker advertises the same address "
+        "cannot accept clients: a live gateway of another broker advertises the same address "
         f"({own.key}={own.address} broker_id={rival.broker_id}). "
-        "Give each broker's gateway an address of its own: " + _advice(own)
+        "Give each broker's gateway a different address. " + _advice(own)
     )
 
 
@@ -98,7 +97,7 @@ def _advice(own: OwnGateway) -> str:
 
 
 def _first_rival(own: OwnGateway, live: Iterable[ProcessRegistered]) -> ProcessRegistered | None:
-    """Return the gateway of the lowest broker id to which this one yields; None if none."""
+    """Return the gateway of the lowest broker id that this one yields to; None if it need not."""
     if own.broker_id == NO_BROKER:
         return None
     processes = tuple(live)

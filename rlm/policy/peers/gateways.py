@@ -25,9 +25,9 @@ def live_gateways(
 def gateway_behind(
     gateways: Iterable[ProcessRegistered], position: MetadataPosition | None
 ) -> Mapping[str, int | str] | None:
-    """Return the first gateway that has not applied the record at `position`; None if none.
+    """Describe the first gateway that has not applied the record at `position`; None if all have.
 
-    If `position` is None, every gateway has applied it.
+    Returns None if `position` is None: then there is no record to apply.
     """
     if position is None:
         return None

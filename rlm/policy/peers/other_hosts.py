@@ -1,7 +1,8 @@
 """Finds processes and brokers of the cluster that are not on this process's host.
 
-A loopback address is right for clients and commands only while the whole cluster is on one host. A
-host here is the scope of one loopback interface: a kernel's boot and a network namespace.
+A loopback address is right for clients and commands only while the whole cluster is on one host.
+Here, a host is the scope of one loopback interface: one boot of a kernel, and one network
+namespace.
 
 | evidence | another host |
 | --- | --- |
@@ -10,10 +11,10 @@ host here is the scope of one loopback interface: a kernel's boot and a network 
 
 Unknown values are no evidence: a registration of version 0.1.0 has neither id, and a broker's name
 may not resolve. The broker of this process, and that broker's other processes, count as on this
-host, whatever the broker advertises. So do brokers that advertise a loopback address, which reaches
-only this host.
+host, whatever address the broker advertises. So does a broker that advertises a loopback address:
+that address reaches only this host.
 
-Pure: registrations, and broker addresses that the caller looked up.
+Pure: the caller passes the registrations and the resolved addresses of the brokers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rlmm.registration import is_live
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostIdentity:
-    """Represents the host of a process; equal ids share a loopback interface. Empty: not known."""
+    """Represents the host of a process by two ids; an id is empty if it is not known."""
 
     boot_id: str = ""
     network_namespace: str = ""
@@ -43,7 +44,7 @@ class HostIdentity:
 class AdvertisedBroker:
     """Represents a live broker, its advertised address, and whether this host has that address.
 
-    `is_own_address` None means that its name cannot be resolved.
+    `is_own_address` is None if the address cannot be resolved.
     """
 
     broker_id: int
@@ -72,8 +73,8 @@ def other_hosts(
 ) -> tuple[OtherHost, ...]:
     """Return brokers and processes that are not on `own`, the host of a process of `broker_id`.
 
-    `broker_id` NO_BROKER means a process of the whole cluster. Returns brokers first, in order of
-    ids; nothing if no other host is known.
+    `broker_id` is NO_BROKER for a process of the whole cluster. Returns brokers first, by ascending
+    id; empty if no other host is known.
     """
     elsewhere = [
         OtherHost(name=f"broker {each.broker_id}", address=each.address)

@@ -4,7 +4,7 @@ A canary topic has one partition per broker, led by that broker, so that every m
 trims one. Each record fills a segment: a broker rolls a segment when a record's timestamp is
 `segment.ms` later than the segment's first. So the check does not wait for time to pass, and its
 records can be older than the minimum trim age. They are at least a week old, because the managers
-may have a longer minimum age than the command.
+may be configured with a longer minimum age than the command.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegiste
 
 CANARY_PREFIX = "rlm-canary-"
 MIN_ROUNDS = 4
-"""In each partition the newest rolled and the active segment stay local, so two can be trimmed."""
+"""The newest rolled segment and the active one of a partition stay local: two can be trimmed."""
 
 _SEGMENT_MS = 60_000
 _DAY_MS = 24 * 3_600_000
@@ -28,7 +28,7 @@ _ABANDONED_AFTER_MS = 3_600_000
 
 
 class CheckResult(Enum):
-    """Represents the result of one row. SKIPPED does not fail the check; `problem` explains it."""
+    """Represents the result of a check. SKIPPED is not a failure: `CheckRow.problem` says why."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -48,7 +48,10 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryTopic:
-    """Represents a canary topic. `leaders` are node ids by partition, each first in `replicas`."""
+    """Represents a canary topic.
+
+    `leaders` and `replicas` are node ids by partition; the leader is the first replica.
+    """
 
     name: str
     leaders: tuple[int, ...]
@@ -57,12 +60,12 @@ class CanaryTopic:
 
     @property
     def config_choices(self) -> Sequence[Mapping[str, str]]:
-        """Return configurations for the topic, best first: brokers refuse names of later versions.
+        """Return configurations for the topic, best first: brokers refuse keys of later versions.
 
         A cluster may refuse old timestamps by default: `message.timestamp.before.max.ms` since
         Kafka 3.6, `message.timestamp.difference.max.ms` before 4.0 (KIP-937). If a broker knows
-        both, the first one counts unless it has its default. So the value here must not be the
-        default, which is the maximum.
+        both, it uses the first one, unless that one has its default. So the value here must not
+        be the default, which is the maximum.
         """
         configs = {
             "cleanup.policy": "delete",
@@ -79,7 +82,7 @@ class CanaryTopic:
 
     @property
     def retention_ms(self) -> int:
-        """Return the retention after which the data of an interrupted check expires."""
+        """Return a retention that expires the data of an interrupted check about a day later."""
         return self.age_ms + _DAY_MS
 
     def round(self, number: int, now_ms: int) -> tuple[CanaryRecord, ...]:
@@ -119,7 +122,7 @@ def canary_topic(
 
 
 def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
-    """Return canary topics of checks that began over an hour ago, by the time in their names."""
+    """Return canary topics whose names show that their checks began more than an hour ago."""
     found = []
     for name in topics:
         started_ms, dash, unique = name.removeprefix(CANARY_PREFIX).partition("-")
@@ -132,7 +135,7 @@ def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
 def missing_records(
     expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
 ) -> str:
-    """Return which of the `expected` records are missing or differ in `found`; empty if none."""
+    """Describe the `expected` records that are missing or differ in `found`; empty if none."""
     absent = sorted(position for position in expected if position not in found)
     wrong = sorted(
         position
@@ -145,11 +148,12 @@ def missing_records(
             str(number) for number in sorted({position[0] for position in absent})
         )
         problems.append(
-            f"{len(absent)} of {len(expected)} records missing in partitions {partitions}"
+            f"cannot find {len(absent)} of {len(expected)} records (partitions={partitions})"
         )
     if wrong:
-        problems.append(f"other bytes at partition {wrong[0][0]} offset {wrong[0][1]}")
-    return ", ".join(problems)
+        partition, offset = wrong[0]
+        problems.append(f"a record has other bytes (partition={partition} offset={offset})")
+    return "; ".join(problems)
 
 
 def registration_rows(
@@ -159,7 +163,7 @@ def registration_rows(
 ) -> tuple[CheckRow, ...]:
     """Return a row for each broker's manager and gateway, and each gateway of the whole cluster.
 
-    `brokers` maps node ids to advertised hosts. All processes passed have recent heartbeats.
+    `brokers` maps node ids to advertised hosts. The caller passes only live processes.
     """
     spread = any(not is_loopback(host) for host in brokers.values())
     rows = []
@@ -181,7 +185,7 @@ def registration_rows(
 
 
 def gateway_addresses(gateways: Iterable[ProcessRegistered]) -> tuple[str, ...]:
-    """Return the addresses of the gateways for clients, each address once."""
+    """Return the addresses that the gateways give clients, each address once."""
     return tuple(sorted({each.gateway_address for each in gateways if each.gateway_address}))
 
 
@@ -233,9 +237,12 @@ def _gateway_problem(
         }
     )
     if others:
-        shown = ", ".join(map(str, others))
+        ids = ", ".join(map(str, others))
+        shown = f"gateway of broker {ids} does"
+        if len(others) > 1:
+            shown = f"gateways of brokers {ids} do"
         return (
-            f"it gives clients the address {address}, as the gateway of broker {shown} does. "
+            f"it gives clients the address {address}, as the {shown}. "
             "Set gateway.listener or gateway.advertised.listener on each host."
         )
     return ""

@@ -1,8 +1,8 @@
-"""Evaluates a dead letter by the present metadata of its segment. Pure.
+"""Decides whether a dead letter is open, from the current metadata of its segment. Pure.
 
-A dead letter stays in its topic permanently; the metadata shows whether it has been settled. An
-unknown segment proves a finished deletion only after the reader has passed the record in
-`delete_started`: a lost or recreated metadata topic contains no segment at all.
+A dead letter stays in its topic permanently; the metadata shows whether the deletion has finished.
+If the metadata does not contain the segment, its deletion is known to have finished only if the
+reader has read past `delete_started`: a lost or recreated metadata topic contains no segment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class DeadLetterState(Enum):
     """Represents whether a dead letter's objects must still be deleted; values are for display."""
 
     OPEN = "the deletion has not finished"
-    DONE = "the deletion has finished since"
+    DONE = "the deletion has finished"
     UNKNOWN = "the metadata does not say what became of the segment"
 
 

@@ -1,4 +1,4 @@
-"""Finds what an operator gives up with one damaged segment. Pure."""
+"""Finds the offsets that are lost if an operator gives up a damaged segment. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from rsm.segment.ranges import OffsetRange, missing
 class SegmentLoss:
     """Represents the readable offsets of one segment, and where else they are.
 
-    `lost` offsets are in no recorded gap and no other finished segment without an anomaly. If gaps
-    cover all of those, `lost` includes the gaps. `readable_in` are the other finished, undamaged
-    segments with some of the offsets. `on_broker` is the part of `lost` that the broker still has.
+    `readable_in` are the other finished segments without an anomaly that contain some of the
+    offsets. `lost` offsets are in none of those segments and in no recorded gap. If gaps cover all
+    offsets outside of those segments, `lost` contains these offsets anyway. `on_broker` is the part
+    of `lost` that the broker still has.
     """
 
     lost: tuple[OffsetRange, ...]

@@ -1,8 +1,8 @@
-"""Finds by trial how many copies to run at once: as many as still raise the total rate. Pure.
+"""Finds by trial the largest number of concurrent copies that raises the total rate. Pure.
 
 Copies that wait for a distant store hardly slow each other, and more of them copy more bytes. If
 copies share a scarce resource (disk, network, store, this process's one interpreter), more of them
-copy no more bytes together. They use more memory, and each takes longer. The store's latency
+do not copy more bytes in total. They use more memory, and each takes longer. The store's latency
 decides which case applies, and it varies. So the limit doubles at first, then changes by one at a
 time. The total rate decides: one more copy is kept if it adds at least half of its share. An error
 of the store halves the limit. Source: additive increase, multiplicative decrease (RFC 5681), with
@@ -36,8 +36,8 @@ class CopyWindow:
 class CopyConcurrency:
     """Represents the present limit of concurrent copies and the running trial.
 
-    `before` and `rate_before` (bytes per ms) are the last limit and rate that were kept, or None
-    without a comparison. `quiet_windows` counts the windows until the next trial. `is_doubling`
+    `before` and `rate_before` (bytes per ms) are the last limit and rate that were kept; None if no
+    comparison runs. `quiet_windows` is the number of windows until the next trial. `is_doubling`
     ends when a limit was too high, the store failed, or `most` is reached. `is_rising`: the next
     trial raises the limit.
     """
@@ -52,12 +52,12 @@ class CopyConcurrency:
 
     @classmethod
     def beginning(cls, most: int) -> CopyConcurrency:
-        """Return a low limit: too many copies slow all others, too few cost only some windows."""
+        """Return a low limit: too many copies slow each other, too few cost only a few windows."""
         return cls(limit=min(_FIRST_LIMIT, most), most=most)
 
 
 def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
-    """Return the next limit after a window with the present one."""
+    """Return the next state after a window with the present limit."""
     if seen.is_refused:
         return CopyConcurrency(
             limit=max(1, now.limit // 2),
@@ -67,7 +67,7 @@ def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
         )
     if not seen.is_saturated:
         return replace(now, before=None, rate_before=None)
-    if not seen.moved_bytes:  # all copies hang: others must not wait for them
+    if not seen.moved_bytes:  # All copies hang, and other copies must not wait for them.
         return replace(now, limit=min(now.limit + 1, now.most), before=None, rate_before=None)
     rate = seen.moved_bytes / max(seen.elapsed_ms, 1)
     if now.before is None or now.rate_before is None or now.before == now.limit:
@@ -96,7 +96,7 @@ def _tried(now: CopyConcurrency, rate: float) -> CopyConcurrency:
     step = now.limit if now.is_doubling else 1
     wanted = now.limit + step if now.is_rising else now.limit - 1
     limit = max(1, min(wanted, now.most))
-    if limit == now.limit:  # at a limit: try the other direction next
+    if limit == now.limit:  # A bound is reached, so the next trial changes direction.
         return replace(
             kept, is_rising=not now.is_rising, is_doubling=False, quiet_windows=_QUIET_WINDOWS
         )

@@ -16,7 +16,7 @@ class DiskSample(NamedTuple):
 def full_in_ms(samples: Sequence[DiskSample], total_bytes: int) -> int | None:
     """Return the time until the disk is full at the mean rate of the samples; 0 if it is full.
 
-    Returns None without samples, or if the used bytes did not grow.
+    Returns None if there are no samples, or the used bytes did not grow.
     """
     if not samples:
         return None

@@ -1,9 +1,9 @@
 """Decides which streamed segments an operator's request deletes, and what is copied first. Pure.
 
-    offsets that only streamed segments and the broker have → copied as segments
-    → other finished segments have all of a streamed segment's offsets → it is deleted
+    offsets that only streamed segments and the broker contain are copied as segments
+    → other finished segments contain all offsets of a streamed segment, which is deleted
 
-So at each moment a finished segment has the records, and trims need not wait for the request. If
+So a finished segment always contains the records, and trims need not wait for the request. If
 some offsets of a streamed segment are neither on the broker nor in another finished segment, the
 segment is their only copy: it stays despite the request.
 """
@@ -22,15 +22,16 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange, missing
 
-_REQUESTED = "streamed, an operator requested the deletion"
+_REQUESTED = "streamed: an operator requested the deletion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedSegment:
     """Represents a streamed segment, and where else its readable offsets are.
 
-    `replaced_by`: the other finished segments with some of these offsets. `to_copy`: offsets that
-    no other finished segment has. `only_here`: offsets that the broker does not have, either.
+    `replaced_by`: the other finished segments that contain some of these offsets. `to_copy`:
+    offsets that no other finished segment contains. `only_here`: those of them that are not on the
+    broker, either, and offsets that an election cut off.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -50,7 +51,7 @@ def streamed_segments(
     """Return the segments of `streamed` with readable offsets, ascending.
 
     Neither another segment of `streamed` nor a `damaged` one counts as a copy. Offsets that an
-    election cut off are nowhere else: the log has other records there.
+    election cut off are in `only_here`: at these offsets, the log contains other records.
     """
     others = [
         part
@@ -81,10 +82,10 @@ def streamed_segments(
 
 
 def find_replacement(view: PartitionView) -> Repair:
-    """Return local segments to copy, so that the requested deletions lose no records.
+    """Return the local segments to copy before the requested deletions.
 
-    Offsets with a damaged segment wait for its repair. So a store that damages every object is not
-    filled with copies.
+    Offsets in a damaged segment wait for its repair, so that a store that damages every object is
+    not filled with copies.
     """
     if copying_forbidden(view) is not None:
         return Repair()
@@ -103,7 +104,7 @@ def find_replacement(view: PartitionView) -> Repair:
 def replaced_streamed(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     """Return the segments of a request whose offsets are all in other finished segments.
 
-    Repairs handle damaged segments, and prove the damage first.
+    Omits damaged segments: repairs handle those, after they have proved the damage.
     """
     records = {record.metadata.segment_id: record for record in view.segments}
     return tuple(

@@ -12,8 +12,8 @@ from rsm.segment.batches.batch import MAX_BATCH_BYTES
 from rsm.segment.offload_settings import OffloadSettings
 from rsm.segment.ranges import OffsetRange
 
-# An offset index has positions and relative offsets of 31 bits. The last part of a segment may
-# exceed a limit by this size.
+# Positions and relative offsets in an offset index have 31 bits. The last part of a segment may
+# exceed a limit by _GREATEST_PART_BYTES.
 _GREATEST_PART_BYTES = 2 * MAX_BATCH_BYTES
 _GREATEST_SEGMENT_BYTES = (1 << 31) - _GREATEST_PART_BYTES
 GREATEST_OFFSET_COUNT = 1 << 30
@@ -33,10 +33,11 @@ class EndReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamProgress:
-    """Represents what a stream's open segment has so far.
+    """Represents what a stream's open segment contains so far.
 
     `open_ms` is the time since the segment was assigned, `waited_ms` the time since its oldest
-    record was known. `is_caught_up`: it has all records that were committed at the last check.
+    record became known. `is_caught_up`: it contains all records that were committed at the last
+    check.
     """
 
     offsets: OffsetRange
@@ -62,12 +63,12 @@ def end_because(
 ) -> EndReason | None:
     """Return why the segment ends now; None if it continues.
 
-    `others_wait`: a partition waits for this stream's slot (`gives_way`). Without a permit, the
-    segment ends with the records that it has. Once it is caught up, it ends when its oldest record
-    has waited for the rollover time. A segment that never catches up ends one rollover time after
-    it was assigned. History, the records from before the stream, has already waited long. So a
-    segment of history ends by size. If the store is slow, it ends after `history_longest_ms`, but
-    not before the rollover time: it must be completed within its time limit.
+    `others_wait`: a partition waits for this stream's slot (`gives_way`). If `permit` is None, the
+    segment ends with the records that it contains. A segment that is caught up ends when its oldest
+    record has waited for the rollover time. A segment that never catches up ends one rollover time
+    after it was assigned. History, the records from before the stream, has already waited long, so
+    a segment of history ends by size. If the store is slow, such a segment ends after
+    `history_longest_ms`, but not before the rollover time: it must finish before its deadline.
     """
     if permit is None:
         return EndReason.FORBIDDEN
@@ -89,8 +90,8 @@ def end_because(
 
 
 def gives_way(opened_at_ms: int, others_opened_at_ms: Iterable[int], waiting_count: int) -> bool:
-    """Return whether a stream that is caught up ends, so that a waiting partition gets its slot.
+    """Return whether a caught-up stream ends, so that a waiting partition gets its slot.
 
-    The oldest streams that are caught up end, one for each waiting partition. Times are monotonic.
+    The oldest caught-up streams end, one for each waiting partition. Times are monotonic.
     """
     return sum(each < opened_at_ms for each in others_opened_at_ms) < waiting_count

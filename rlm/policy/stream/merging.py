@@ -2,18 +2,18 @@
 
     adjacent small segments → copied as one segment → it is finished → the small ones are deleted
 
-A segment is small below 1/SMALL_SHARE of the largest merged segment, which
-`max.size.per.offload.segment.bytes` and a retention in bytes limit. Larger ones stay as they are:
-there are few of them, and merging them would copy many bytes for little effect.
+A segment is small if its size is below 1/SMALL_SHARE of the greatest size of a merged segment.
+`max.size.per.offload.segment.bytes` and a retention in bytes limit that size. Larger segments stay
+as they are: there are few of them, and merging them would copy many bytes for little effect.
 
-A merge takes at most MERGE_MAX_PARTS segments, and the merged one has at least MERGE_GROWTH times
-the size of its largest part. So each merge moves a byte into a segment at least that many times as
-large. A byte streamed in a segment of `s` bytes is copied again at most log(`small` / s) times,
-rounded up, to the base MERGE_GROWTH. The largest possible merge is preferred, so most bytes are
-copied less often.
+A merge takes at most MERGE_MAX_PARTS segments, and the merged segment has at least MERGE_GROWTH
+times the size of its largest part. So each merge moves a byte into a segment that is at least
+MERGE_GROWTH times as large. A byte that was streamed in a segment of `s` bytes is copied again at
+most log(`small` / `s`) / log(MERGE_GROWTH) times, rounded up. The largest possible merge is
+preferred, so most bytes are copied less often.
 
 All finished segments of a streamed partition count, however they were written: a merged segment can
-be merged again. No record marks a merge: a finished segment replaces each one whose offsets it has.
+be merged again. No record marks a merge: a finished segment replaces the segments that it covers.
 So a new leader continues the deletions of the previous leader.
 """
 
@@ -45,10 +45,10 @@ MERGE_MAX_PARTS = 128
 """The most segments of one merge: each costs requests, and its indexes are in memory."""
 
 MERGES_LEFT_MAX = 4
-"""The most merges whose parts are not deleted yet. The store has the records of each twice."""
+"""The most merges whose parts are not deleted yet: their records are in the store twice."""
 
 RETENTION_SHARES = 8
-"""A merged segment has at most 1/RETENTION_SHARES of a retention: it expires as a whole."""
+"""A merged segment spans at most 1/RETENTION_SHARES of a retention: it expires as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +75,9 @@ class SegmentMerge:
 
 
 def waiting_merges(view: PartitionView) -> tuple[SegmentMerge, ...]:
-    """Return the merges that are due, oldest first; none shares a segment with another one.
+    """Return the merges that are due, oldest first; no two of them share a segment.
 
-    They wait for a slot, or for the end of what delays merges, such as a pause or an outage.
+    They wait for a slot, or until nothing delays merges, such as a pause or an outage.
     """
     return tuple(_due(view)) if _may_merge(view) else ()
 
@@ -85,8 +85,8 @@ def waiting_merges(view: PartitionView) -> tuple[SegmentMerge, ...]:
 def next_merge(view: PartitionView, waiting: Sequence[SegmentMerge]) -> SegmentMerge | None:
     """Return the first merge that is due; None if there is none, or if merges are delayed.
 
-    Parts of earlier merges may have to wait for readers before their deletion. So at most
-    MERGES_LEFT_MAX merges have parts that are stored twice.
+    The parts of earlier merges may have to wait for readers before they are deleted. So merges are
+    delayed while MERGES_LEFT_MAX of them have parts that are stored twice.
     """
     if not waiting or not view.is_store_reachable or copying_forbidden(view) is not None:
         return None
@@ -96,7 +96,7 @@ def next_merge(view: PartitionView, waiting: Sequence[SegmentMerge]) -> SegmentM
 
 
 def merged_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
-    """Return finished segments whose offsets another finished segment has, ascending.
+    """Return finished segments whose offsets another finished segment contains, ascending.
 
     Of two segments with equal offsets, the one with the lower id stays. Repairs handle damaged
     segments, which replace nothing. A segment that an election cut off replaces nothing either.
@@ -134,7 +134,7 @@ def _sound(view: PartitionView) -> Iterator[StoredRange]:
 
 
 def _with_widest(view: PartitionView) -> Iterator[tuple[StoredRange, StoredRange]]:
-    """Yield each sound segment with one that has all of its offsets: itself, or a wider one."""
+    """Yield each sound segment with one that contains all of its offsets: itself or a wider one."""
     widest: StoredRange | None = None
     for part in sorted(_sound(view), key=_widest_first):
         if widest is None or part.offsets.end_offset > widest.offsets.end_offset:
@@ -232,7 +232,7 @@ def _greatest_bytes(view: PartitionView) -> int:
 def _parts_from(
     view: PartitionView, run: Sequence[StoredRange], first: int
 ) -> tuple[StoredRange, ...]:
-    """Return the largest merge that begins with a segment of a run; empty if there is none."""
+    """Return the largest merge that begins at index `first` of a run; empty if there is none."""
     total_bytes = largest_bytes = 0
     count = 0
     for number, part in enumerate(run[first : first + MERGE_MAX_PARTS], start=1):
@@ -250,7 +250,7 @@ def _parts_from(
 
 
 def _expires_together(view: PartitionView, first: StoredRange, last: StoredRange) -> bool:
-    """Return whether the segments are so close in time that they may expire together."""
+    """Return whether the timestamps of two segments are so close that both may expire together."""
     retention_ms = view.policy.retention_ms
     span_ms = last.metadata.max_timestamp_ms - first.metadata.max_timestamp_ms
     return retention_ms < 0 or span_ms <= retention_ms // RETENTION_SHARES

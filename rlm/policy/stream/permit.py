@@ -1,7 +1,7 @@
 """Decides whether and from where a partition may be streamed, and when a stream is due. Pure.
 
 A stream opens late: only when the unstored records fill a part of an upload, have waited for the
-rollover time, or are requested. So a partition with little data needs no open upload in between.
+rollover time, or are requested. Until then, a partition with little data needs no open upload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rlm.policy.view import PartitionView
 from rsm.segment.offload_settings import OffloadSettings
 
 OPEN_BYTES = 8 << 20
-"""Data that opens a stream before its time: about one part of an upload."""
+"""This much unstored data opens a stream before the rollover time: about a part of an upload."""
 
 _SHORTEST_INTERVAL_MS = 200
 _SHORTEST_PART_MS = 50
@@ -34,12 +34,12 @@ class DueReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamPermit:
-    """Represents the permission to stream a partition from an offset on.
+    """Represents the permission to stream a partition from `begin_offset`.
 
-    `stored_from_offset` is the first stored offset above it; a stream that reaches it would store
-    records twice. All records below `requested_offset` must be stored now (PIP-17's manual
-    trigger). After an unclean election the log may end below it; the request then waits for later
-    records.
+    `stored_from_offset` is the first stored offset above `begin_offset`; a stream that passes it
+    would store records twice. All records below `requested_offset` must be stored now (PIP-17's
+    manual trigger). After an unclean election, the log may end below `requested_offset`; the
+    request then waits for later records.
     """
 
     begin_offset: int
@@ -73,12 +73,12 @@ def stream_permit(view: PartitionView) -> StreamPermit | None:
 
 
 def waited_before_ms(view: PartitionView) -> int:
-    """Return how long the oldest record that is not stored may have waited, by the brokers' clock.
+    """Return how long the oldest unstored record may have waited, by the brokers' clock.
 
     A process that has not seen the partition before starts its count with this time, at most one
     rollover time. Otherwise, each restart would postpone the end of the segment. The count begins
-    when the stored segment that ends at this record was finished. Without such a segment the result
-    is one rollover time, or 0 when tiering begins.
+    when the stored segment that ends at this record was finished. If there is no such segment, the
+    result is one rollover time. Returns 0 when tiering begins, or if the log is not streamed.
     """
     rollover_ms = view.offload.segment_rollover_ms
     if not view.is_streamed or view.state.log_start_offset is None:
@@ -98,7 +98,7 @@ def check_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int 
 
     That is a fifth of the rollover time, within bounds. If the log grew during the last interval,
     the wait is at most the time in which it grows by about one part of an upload. Larger pieces
-    would use the processors, which the broker needs too, for longer at a time.
+    would use the CPUs, which the broker needs too, for longer at a time.
     """
     longest_ms = min(max(rollover_ms // 5, _SHORTEST_INTERVAL_MS), _LONGEST_INTERVAL_MS)
     if grown_bytes <= 0:
@@ -108,11 +108,11 @@ def check_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int 
 
 
 def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPosition:
-    """Return the position from which bytes count as not stored.
+    """Return the position above which bytes count as unstored.
 
-    `files` begin with the file that contains `begin`. If the position of the first offset in its
-    file is not known, only bytes that are appended later count. Otherwise all bytes of a large file
-    would count, although most of them may be stored.
+    The first of `files` contains `begin`. If the position of `begin` in that file is not known,
+    only bytes that are appended later count. Otherwise, all bytes of a large file would count,
+    although most of them may be stored.
     """
     first = files[0]
     if begin.file_base_offset == first.base_offset or begin.offset <= first.base_offset:
@@ -121,7 +121,7 @@ def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPositio
 
 
 def unstored_bytes(files: Sequence[LogFileSize], begin: LogPosition) -> int:
-    """Return the size of the log from `begin` on; `counted_from` describes the arguments."""
+    """Return the size of the log above `begin`; `counted_from` describes the arguments."""
     is_within = begin.file_base_offset == files[0].base_offset
     return max(0, sum(each.size_bytes for each in files) - (begin.position if is_within else 0))
 
@@ -137,9 +137,9 @@ def due_because(
 ) -> DueReason | None:
     """Return why a stream from `begin_offset` must open now; None if it need not.
 
-    `waited_ms` is how long the oldest record that is not stored has been known. Without a free slot
+    `waited_ms` is how long the oldest unstored record has been known. If no slot is free
     (`is_any_free`), another stream would have to end first. So the records wait for the rollover
-    time, or until they fill a segment: partitions that take slots from each other would only make
+    time, or until they fill a segment: partitions that take slots from each other would write only
     small objects.
     """
     if committed_end_offset <= begin_offset:

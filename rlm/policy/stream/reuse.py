@@ -1,9 +1,9 @@
 """Finds unfinished streams whose parts the next segment of the stream may reuse. Pure.
 
-Such a stream begins where the next segment begins, and its end is fenced. Its own process may have
-died, lost the lead, or failed to send a part. Its objects stay until the next segment no longer
-needs them, or is stored. Before the next segment has begun, they stay at most until the deadline of
-the unfinished stream.
+Such a stream begins where the next segment begins, and nothing can finish it: it is fenced, or this
+process gave it up. Its process may have died, lost the lead, or failed to send a part. Its objects
+stay until the next segment no longer needs them, or is stored. If the next segment has not begun,
+they stay at most until the deadline of the unfinished stream.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def reusable_streams(
     broker_ms: int | None,
     spent: Collection[UUID],
 ) -> tuple[SegmentRecord, ...]:
-    """Return the unfinished streams that begin at `begin_offset`, the oldest ones first, at most 8.
+    """Return the unfinished streams that begin at `begin_offset`, oldest first, at most 8.
 
-    Includes streams of this process that are not fenced yet. With `broker_ms`, leaves out streams
-    past their deadlines. Leaves out `spent` streams, which are no longer needed.
+    Includes streams of this process that are not fenced yet. Omits `spent` streams, which are no
+    longer needed, and streams past their deadlines. If `broker_ms` is None, deadlines do not count.
     """
     found = [
         record
@@ -66,7 +66,7 @@ def awaited_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def _in_flight_begin(view: PartitionView) -> int | None:
-    """Return the start offset of the stream that this process is sending; None without one.
+    """Return the start offset of the stream that this process sends; None if it sends none.
 
     That stream may reuse earlier ones until it ends, even if no stream may begin after it.
     """

@@ -1,8 +1,8 @@
 """Finds local records that disabling a topic's tiering puts at risk. Pure.
 
-**Data loss:** after its own retention is restored, the broker may delete older records at once,
-even if they are not stored. While a topic is tiered, the broker deletes nothing by itself. Rolled
-segments that are not stored would never be stored, because copying ends. A segment with a recorded
+**Data loss:** once the topic's own retention is restored, the broker may delete older records at
+once, even if they are not stored. While a topic is tiered, the broker deletes nothing by itself.
+Unstored rolled segments would never be stored, because copying ends. A segment with a recorded
 anomaly does not count as stored.
 """
 
@@ -34,8 +34,8 @@ class RiskReason(Enum):
 class LocalExtent:
     """Represents a partition's log on its leader, and what the restored retention keeps of it.
 
-    `kept_from_offset` is the offset of the first record within the retention in time, or the end
-    of the log if there is none. `is_size_limited`: the restored retention has a limit in bytes.
+    `kept_from_offset` is the offset of the first record within the retention in time; the end
+    offset if there is none. `is_size_limited`: the restored retention has a limit in bytes.
     """
 
     local_start_offset: int
@@ -67,12 +67,12 @@ def records_at_risk(
     extent: LocalExtent,
     lag: Lag | None,
 ) -> RecordsAtRisk | None:
-    """Return what would be lost if the broker's retention were restored now; None if nothing.
+    """Return what may be lost if the topic's retention is restored now; None if nothing.
 
-    `lag` is what the partition's manager reports of rolled segments after it has read that copying
-    is about to end; None without a report. Without a report, all unstored records count, with one
-    exception. If no manager ever owned the partition, and the retention has no limit in bytes, the
-    broker removes only what it would without tiering.
+    `lag` is the lag that the partition's manager reports after it has read that copying ends; None
+    if the manager reports none. Then all unstored records count, with one exception: if no manager
+    ever owned the partition and the retention has no limit in bytes, only records past that
+    retention count.
     """
     found = tuple(segments)
     start_offset = extent.local_start_offset

@@ -1,7 +1,7 @@
-"""Checks the settings that policy levels give topics together, even if no topic has them. Pure.
+"""Checks the combined settings of policy levels, even if no topic has them yet. Pure.
 
-rlm.policy.topic.topic_policy checks each level alone. Two levels can be valid alone and yet
-contradict each other: one gives a rollover time, another a shorter local retention.
+rlm.policy.topic.topic_policy checks each level alone. Two valid levels can contradict each other:
+for example, one gives a rollover time, and another a shorter local retention.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ def check_combinations(
 ) -> None:
     """Raise InvalidConfigError with the values if levels contradict each other or the file.
 
-    `before` are all present levels and `after` all wanted ones. Checks each pattern, and the
-    default, that would give a topic other settings than before. Assumes a topic with unlimited
-    retention and no settings of its own. Each less specific level that covers the pattern applies
-    to that topic.
+    `before` are all present levels, and `after` all wanted levels. Checks each level that is new or
+    changes the settings of its topics. Assumes a topic with unlimited retention and no settings of
+    its own, to which each less specific level that covers the pattern also applies.
     """
     present, wanted = LevelIndex(before), LevelIndex(after)
     existing = {each.pattern for each in before}
@@ -40,7 +39,7 @@ def check_combinations(
         except InvalidConfigError as error:
             values = {name: value for name, value in error.context.items() if name != "topic"}
             raise InvalidConfigError(
-                "policy levels contradict each other or the managers' file",
+                "the policy levels are invalid: they contradict each other or the managers' file",
                 pattern=pattern or "(default)",
                 reason=error.message,
                 **values,
@@ -48,7 +47,7 @@ def check_combinations(
 
 
 def _followed(pattern: str, levels: LevelIndex, managers: FileDefaults) -> TopicPolicy:
-    """Return the policy of an untiered topic that follows a pattern, or only the default."""
+    """Return the policy of a new topic to which this pattern applies, or only the default level."""
     topic = TopicPolicy(
         topic=_example(pattern),
         topic_id=UUID(int=0),

@@ -4,11 +4,11 @@
     → the patterns that match its name, the most specific first
     → the default
     → the managers' configuration file
-    → what a topic has without any of them
+    → the built-in value; for total retention, the topic's value before tiering
 
-Each setting comes from the first level that gives it. A pattern also decides that a topic is
-tiered; the default does not. The result is recorded in the topic's policy, so decisions about
-partitions read no levels.
+Each setting comes from the first level that gives it. A pattern also makes the topics that it
+matches tiered; the default does not. The result is recorded in the topic's policy, so decisions
+about partitions read no levels.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def levels_of(topic: str, levels: Iterable[PolicyLevel]) -> tuple[PolicyLevel, .
 
 
 class LevelIndex:
-    """Represents many levels, to find those of a topic without checking each one. Immutable.
+    """Represents many levels, indexed to find the levels of a topic quickly. Immutable.
 
-    Finds levels by the text of their patterns before the first `*` or `?`.
+    The index key is the text of a pattern before the first `*` or `?`.
     """
 
     def __init__(self, levels: Iterable[PolicyLevel]) -> None:
@@ -126,9 +126,9 @@ def origin_text(
 ) -> str:
     """Return the origin of a topic's setting, for people.
 
-    Returns `topic`, `pattern P` or `default`. If no level gives it: `managers` for what the
-    managers' configuration `file` decides, `broker` for the total retention from before the topic
-    was tiered, else `built-in`.
+    Returns `topic`, `pattern P` or `default`. If no level gives the setting, returns `managers` for
+    what the managers or their configuration `file` decide, `broker` for the total retention from
+    before the topic was tiered, else `built-in`.
     """
     if setting not in policy.inherited:
         is_theirs = (
@@ -148,7 +148,7 @@ def resolved(
 ) -> TopicPolicy:
     """Return the policy with inherited settings from these levels, else `file`, else built-in.
 
-    The result may contradict Kafka's rules.
+    Does not check the result, which may break Kafka's rules.
     """
     values: dict[str, Any] = {}
     unset = set()
@@ -171,7 +171,7 @@ def resolved(
 
 
 def _given(applying: Sequence[PolicyLevel]) -> Mapping[PolicySetting, SettingValue]:
-    """Return the settings that levels give; the first of two levels has priority."""
+    """Return the settings that levels give; an earlier level has priority over a later one."""
     given: dict[PolicySetting, SettingValue] = {}
     for level in reversed(applying):
         given |= level.values
@@ -179,9 +179,9 @@ def _given(applying: Sequence[PolicyLevel]) -> Mapping[PolicySetting, SettingVal
 
 
 def _without_level(setting: PolicySetting, policy: TopicPolicy) -> SettingValue | None:
-    """Return what a topic has if neither a level nor the file gives the setting.
+    """Return the value of a setting that neither a level nor the file gives.
 
-    A total retention stays as it is if the topic's retention before tiering is unknown.
+    If the topic's retention before tiering is unknown, its total retention stays as it is.
     """
     if setting is PolicySetting.RETENTION_MS:
         before = policy.untiered_retention_ms

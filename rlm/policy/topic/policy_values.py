@@ -1,10 +1,10 @@
-"""Checks the values of a policy, as Kafka checks its own. Pure.
+"""Checks the values of a policy, as Kafka checks its configurations. Pure.
 
 Sources: KIP-405 for retentions (LogConfig.validateValues), KIP-1241 for copy lags. PIP-17's
-`offloadTimeInMinutes` (from the roll on) and `offloadSizeInMB` are the same lags in other units. A
-segment must be stored before its retention expires it. It must not wait longer than local retention
-keeps it. The same holds for streamed data (PIP-76), which waits for up to the rollover time of its
-offload segment.
+`offloadTimeInMinutes` (counted from the roll) and `offloadSizeInMB` are these lags in other units.
+A segment must be stored before it expires. It must not wait longer than local retention keeps it.
+The same applies to streamed data (PIP-76), which waits up to the rollover time of its offload
+segment.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _MAX_VALUE = 2**63 - 1
 class FileDefaults:
     """Represents what the managers' configuration file gives topics: the last policy level.
 
-    `offload`, the deletion lag and the first of `layouts` apply where a topic has none of its own.
-    `layouts` are all that a manager can write: built-in names, and the classes of plug-ins; None
-    if they are not known. `values` are the other settings that the file gives. All streams of
-    a manager share `stream_buffer_bytes`.
+    `offload`, the deletion lag and the first of `layouts` apply to topics without their own value.
+    `layouts` are the names of all layouts that a manager can write: built-in names, and classes of
+    plug-ins; None if they are not known. `values` are the other settings that the file gives. All
+    streams of a manager share `stream_buffer_bytes`.
     """
 
     offload: OffloadSettings = field(default_factory=OffloadSettings)
@@ -78,18 +78,17 @@ class FileDefaults:
 
 
 def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
-    """Raise InvalidConfigError with the rule and the values if these break the rule.
+    """Raise InvalidConfigError with the rule and the values if the values break a rule.
 
-    Checks ranges, and values that contradict each other.
-
-    `managers` applies where the policy has no offload settings.
+    Checks ranges, and values that contradict each other. `managers` applies where the policy has no
+    offload settings.
     """
     check_limits(policy)
     if policy.effective_copy_lag_ms < 0 and policy.effective_copy_lag_bytes < 0:
         raise InvalidConfigError(
-            "nothing would ever be copied",
+            "the copy lags are invalid: nothing would ever be copied",
             topic=policy.topic,
-            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 means the local retention",
+            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is limited; -1 means the local retention",
             **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
             advice=f"Limit {COPY_LAG_MS}, {COPY_LAG_BYTES} or local retention",
         )
@@ -132,7 +131,7 @@ def check_stream_buffer(
         return
     if batch_max_bytes is not None and batch_max_bytes > managers.stream_buffer_bytes:
         raise InvalidConfigError(
-            "a batch of the topic can exceed the stream buffer",
+            "cannot stream the topic: one of its batches can exceed the stream buffer",
             topic=policy.topic,
             rule=f"{MAX_MESSAGE_BYTES} <= {STREAM_BUFFER_BYTES}",
             **{
@@ -149,7 +148,7 @@ def check_layout(policy: TopicPolicy, managers: FileDefaults) -> None:
     layout, known = policy.layout, managers.layouts
     if layout is not None and known is not None and layout not in known:
         raise InvalidConfigError(
-            "managers cannot write the layout",
+            "the managers cannot write the layout",
             topic=policy.topic,
             rule=f"a built-in layout, or a class in {LAYOUT_KEY} of each manager's file",
             layout=layout,
@@ -164,7 +163,8 @@ def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
     """Return a note if local data stays longer than the policy's local retention; else None.
 
     `trim_min_age_ms` is `remote.local.trim.min.age.ms`. Records younger than that may exceed any
-    limit in bytes. So the note covers a local limit in bytes, but not one from total retention.
+    limit in bytes. So the note covers a local limit in bytes, unless it comes from the total
+    retention.
     """
     local_ms, local_bytes = policy.effective_local_retention_ms, policy.local_retention_bytes
     if 0 <= local_ms < trim_min_age_ms:
@@ -187,7 +187,7 @@ def _check_retention(policy: TopicPolicy, name: str, *, total: int, local: int) 
     exceeds = local == UNLIMITED or local > total
     if total != UNLIMITED and local != AS_TOTAL_RETENTION and exceeds:
         raise InvalidConfigError(
-            "local retention is above total retention",
+            "the local retention is above the total retention",
             topic=policy.topic,
             rule=f"{local_name} <= {name}",
             **{local_name: local, name: total},
@@ -204,7 +204,7 @@ def _check_lag(
         return
     if total[1] != UNLIMITED and value >= total[1]:
         raise InvalidConfigError(
-            "copy lag is not below total retention",
+            "the copy lag is not below the total retention",
             topic=policy.topic,
             rule=f"{name} < {total[0]}",
             **{name: value, total[0]: total[1]},
@@ -212,7 +212,7 @@ def _check_lag(
         )
     if local[1] != UNLIMITED and value > local[1]:
         raise InvalidConfigError(
-            "copy lag is above local retention",
+            "the copy lag is above the local retention",
             topic=policy.topic,
             rule=f"{name} <= {local[0]}",
             **{name: value, local[0]: local[1]},
@@ -244,9 +244,9 @@ def _check_offload(policy: TopicPolicy, managers: OffloadSettings) -> None:
 
 
 def _check_rollover(policy: TopicPolicy, rollover_ms: int) -> None:
-    """Refuse a rollover after which data may have expired, or should have left the broker.
+    """Refuse a rollover time above the total retention or above the local retention.
 
-    A local retention of 0 limits no rollover: each record leaves the broker once it is stored.
+    A local retention of 0 does not limit the rollover time: segments are trimmed once stored.
     """
     local_ms, total_ms = policy.effective_local_retention_ms, policy.retention_ms
     for kind, name, limit_ms in (
@@ -255,7 +255,7 @@ def _check_rollover(policy: TopicPolicy, rollover_ms: int) -> None:
     ):
         if limit_ms != UNLIMITED and rollover_ms > limit_ms:
             raise InvalidConfigError(
-                f"rollover of offload segments is longer than {kind} retention",
+                f"the rollover time of offload segments is above the {kind} retention",
                 topic=policy.topic,
                 rule=f"{OFFLOAD_ROLLOVER_MS} <= {name}",
                 **{OFFLOAD_ROLLOVER_MS: rollover_ms, name: limit_ms},

@@ -1,8 +1,7 @@
-"""Builds a topic's tiering policy from flags, its current policy and its own settings. Pure.
+"""Builds a topic's policy from flags, its current policy and its Kafka configurations. Pure.
 
 This module decides what a policy may contain and which topics may have one.
-rlm.policy.topic.policy_values checks combinations of values. rlm.topics.enable activates a policy
-in a fixed order of effects.
+rlm.policy.topic.policy_values checks combinations of values. rlm.topics.enable activates a policy.
 """
 
 from __future__ import annotations
@@ -88,11 +87,11 @@ class OffloadModeFlag(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFlags:
-    """Represents a user's values; None keeps the present value of the topic.
+    """Represents a user's values; None keeps the topic's present value.
 
-    A copy lag of 0 copies at once, even if the other lag is higher. So if only one lag other than 0
-    is given and the other lag is 0, the other one becomes -1. The next policy level decides the
-    settings of `inherit`, and each setting whose value refers to the managers.
+    A copy lag of 0 copies at once, even if the other lag is higher. So if the user gives only one
+    lag, which is not 0, and the topic's other lag is 0, the other lag becomes -1. The next policy
+    level decides the settings in `inherit`, and each setting whose value refers to the managers.
     """
 
     retention_ms: int | None = None
@@ -129,7 +128,7 @@ class PolicyFlags:
         return is_theirs and setting in _WITH_MANAGERS_VALUE
 
     def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
-        """Return the lags in ms and bytes that result from these flags over those of `base`."""
+        """Return the lags in ms and bytes that these flags give a topic with the policy `base`."""
         lag_ms = _or(self.copy_lag_ms, base.copy_lag_ms)
         lag_bytes = _or(self.copy_lag_bytes, base.copy_lag_bytes)
         if self.copy_lag_ms and self.copy_lag_bytes is None:
@@ -151,10 +150,11 @@ def enabling_policy(
 ) -> TopicPolicy:
     """Return the ENABLING policy that `flags` request, with the originals to restore later.
 
-    `current` is the policy of this topic id; without one, `configs` have the topic's own retention
-    (rlm.topics.lost_policy). `managers` gives what neither the topic nor a level sets. `levels`
-    are all policy levels: a new policy inherits what `flags` leave open, except the topic's own
-    total retention. If no level gives a total retention, it is the effective one of `configs`.
+    `current` is the policy of this topic id; if it is None, `configs` must contain the topic's own
+    retention (rlm.topics.lost_policy). `managers` gives what neither the topic nor a level sets.
+    `levels` are all policy levels: a new policy inherits what `flags` leave open, except the
+    topic's own total retention. If no level gives a total retention, the effective one in `configs`
+    applies.
     Raises InvalidConfigError if the values contradict each other, or if managers cannot apply them.
     """
     base = new_policy(topic, topic_id, configs) if current is None else current
@@ -233,7 +233,7 @@ def check_level(level: PolicyLevel, managers: FileDefaults) -> None:
 
 
 def lowered_retentions(before: TopicPolicy, after: TopicPolicy) -> tuple[PolicySetting, ...]:
-    """Return the limits of total retention that a change lowers: managers then delete more."""
+    """Return the limits of total retention that a change lowers: managers then expire more."""
     return tuple(
         each
         for each in RETENTIONS
@@ -249,7 +249,7 @@ def is_lower_limit(before: int, after: int) -> bool:
 def check_flags(flags: PolicyFlags, *, name: str) -> None:
     """Raise InvalidConfigError if the retentions and lags in `flags` contradict each other.
 
-    Checks only what holds for each topic: a setting that `flags` leave open may have any value.
+    Assumes that the settings that `flags` leave open cause no error.
     `name` is the topic or pattern, for messages.
     """
     any_topic = TopicPolicy(
@@ -263,7 +263,7 @@ def check_flags(flags: PolicyFlags, *, name: str) -> None:
 
 
 def new_policy(topic: str, topic_id: UUID, configs: TopicConfigs) -> TopicPolicy:
-    """Return the policy of a topic without one: its own retention, all other settings inherited."""
+    """Return a topic's first policy: its own retention, and all other settings inherited."""
     own = {each for each, name in RETENTIONS.items() if configs.override(name) is not None}
     return TopicPolicy(
         topic=topic,
@@ -283,9 +283,8 @@ _BEFORE_LEADER_EPOCHS = re.compile(r"0\.([0-9]|10)\b")
 def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """Raise InvalidConfigError with the rule if this topic must not be tiered.
 
-    `own_topics` are the topics of `rlm`. `untierable_reason` checks the topic's settings. Formats
-    before Kafka 0.11 have no leader epochs, which show whether a stored segment belongs to this
-    log.
+    `own_topics` are the topics of `rlm`. Formats before Kafka 0.11 have no leader epochs, without
+    which nothing shows whether a stored segment belongs to this log.
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
@@ -300,15 +299,15 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
 def not_tierable(
     topic: str, rule: str, *, advice: str = "Name another topic"
 ) -> InvalidConfigError:
-    """Return the error of a topic that breaks a rule."""
+    """Return the error for a topic that breaks a rule."""
     return InvalidConfigError("the topic cannot be tiered", topic=topic, rule=rule, advice=advice)
 
 
 def untierable_reason(configs: TopicConfigs) -> str | None:
     """Return the setting that forbids tiering, with its value; None if none does.
 
-    The segments of a compacted log change, a topic without `delete` cannot be trimmed, and brokers
-    trim the topics that they tier themselves.
+    Compaction rewrites segments, a topic without `delete` cannot be trimmed, and a broker trims the
+    topics that it tiers itself.
     """
     if configs.cleanup_policy != {"delete"}:
         found = ",".join(sorted(configs.cleanup_policy))
@@ -319,9 +318,10 @@ def untierable_reason(configs: TopicConfigs) -> str | None:
 
 
 def _format_reason(configs: TopicConfigs) -> str | None:
-    """Return the setting if new batches have no leader epochs.
+    """Return the setting if new batches have no leader epochs; else None.
 
-    Does not apply to tiered topics: brokers from 3.0 on may report a value that they ignore.
+    `untierable_reason` also checks tiered topics, and omits this setting: brokers since 3.0 may
+    report a value that they ignore.
     """
     version = configs.message_format_version
     if version is None or not _BEFORE_LEADER_EPOCHS.match(version):
@@ -340,17 +340,17 @@ def retention_overrides(configs: TopicConfigs) -> Mapping[str, str | None]:
 
 
 def are_all_lifted(overrides: Mapping[str, str | None]) -> bool:
-    """Return whether these are the values that tiering sets: -1 for each."""
+    """Return whether all overrides are -1, the value that tiering sets."""
     return all(overrides.get(name) == str(UNLIMITED) for name in RETENTION_CONFIGS)
 
 
 def _known_originals(
     current: TopicPolicy | None, configs: TopicConfigs
 ) -> tuple[OriginalConfig, ...] | None:
-    """Return the recorded overrides to restore, if `rlm` set the present values; else None.
+    """Return the recorded overrides to restore if `rlm` set the present values; else None.
 
-    In DISABLING and DISABLED, `rlm` set them if all overrides are still -1. Otherwise the originals
-    were restored, and the present values are the user's.
+    In DISABLING and DISABLED, `rlm` set the present values if all are still -1. Otherwise, the
+    originals were restored, and the present values are the user's.
     """
     if current is None or not current.originals:
         return None

@@ -12,8 +12,8 @@ from rsm.spi import CopyAttempt
 class BoundedAttempt(CopyAttempt):
     """Represents an attempt to copy or check objects, with a monotonic deadline. Thread-safe.
 
-    The attempt also ends once the process is `stopping`, or no longer `leads` the partition. By
-    default, the lead is not checked.
+    The attempt also ends once the process is `stopping` or no longer `leads` the partition. By
+    default, the attempt does not check the lead.
     """
 
     def __init__(

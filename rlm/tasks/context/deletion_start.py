@@ -1,4 +1,4 @@
-"""Records the start of a segment's deletion, after which its copy can no longer finish."""
+"""Records the start of a segment's deletion. Afterwards, the segment's copy cannot finish."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 def start_deletion(
     ports: Ports, metadata: RemoteLogSegmentMetadata, writer: Writer
 ) -> RemoteLogSegmentMetadata:
-    """Record that a segment's deletion has started, and return the segment in that state.
+    """Record that a segment's deletion has started, and return the metadata in that state.
 
     Raises FencedError if the metadata refuses the deletion, RetriableError if the metadata topic
     cannot be written.
@@ -41,11 +41,11 @@ def start_deletion(
 
 
 def fence_attempts(ports: Ports, segment_ids: Iterable[RemoteLogSegmentId], writer: Writer) -> None:
-    """Start the deletion of those attempts that are unfinished, even while deletions are paused.
+    """Start the deletion of the unfinished attempts among these, even while deletions are paused.
 
     A COPY_SEGMENT_FINISHED that got no response may still be written later. Without the fence, two
-    segments would then have the same records. Raises RetriableError if the metadata topic cannot be
-    written.
+    segments would then contain the same records. Raises RetriableError if the metadata topic cannot
+    be written.
     """
     for segment_id in segment_ids:
         record = ports.metadata.segment(segment_id)
@@ -57,10 +57,10 @@ def fence_attempts(ports: Ports, segment_ids: Iterable[RemoteLogSegmentId], writ
 def fence_attempt(
     ports: Ports, metadata: RemoteLogSegmentMetadata, writer: Writer
 ) -> RemoteLogSegmentMetadata | None:
-    """Start the deletion of an unfinished attempt, and return the segment in that state.
+    """Start the deletion of an unfinished attempt, and return the metadata in that state.
 
-    Returns None if the metadata refuses it: the attempt has ended meanwhile, or the claim is no
-    longer the newest. Raises RetriableError if the metadata topic cannot be written.
+    Returns None if the metadata refuses the deletion, because the attempt has ended or the claim is
+    no longer the newest. Raises RetriableError if the metadata topic cannot be written.
     """
     try:
         return start_deletion(ports, metadata, writer)

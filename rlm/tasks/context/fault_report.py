@@ -1,4 +1,4 @@
-"""Records damage that a check or a read of stored objects found, as anomalies of the partition."""
+"""Records an anomaly if a check or a read finds that a stored object is damaged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def report_fault(
     clock: Clock,
     new_id: Callable[[], UUID],
 ) -> None:
-    """Record an object that the manager found damaged, unless it is already recorded."""
+    """Record a damaged object as an anomaly of its partition, unless it is already recorded.
+
+    Raises RetriableError if the metadata topic cannot be written or has no room for the anomaly.
+    """
     now_ms = clock.wall_ms()
     anomaly = Anomaly(
         segment=segment_id.id,

@@ -1,8 +1,9 @@
 """Runs queued jobs: at most one per key and a limited number at once, in fair order of keys.
 
 A job may return the next job of its key. That job joins the end of the queue, so a key with many
-jobs does not delay the others. A hanging job can be written off: its key and slot become free, and
-its own deadline ends it. A job that no thread can run is dropped, and may be offered again.
+jobs does not delay the others. A caller can write off a hanging job: the key and the slot become
+free, but the job runs until its own deadline. A job is dropped if no thread can run it, and may be
+offered again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _START = "start"
 
 
 class Job(Protocol):
-    """Represents a piece of work; a call returns the next job of the same key, or None."""
+    """Represents a piece of work. A call returns the next job of the same key, if any."""
 
     def __call__(self) -> Job | None: ...
 
@@ -33,7 +34,7 @@ class Job(Protocol):
 class _QueueEntry:
     """Represents a key's waiting or running job, until the job ends, is dropped or is written off.
 
-    `is_running`: it occupies a slot. `is_taken`: a thread of the pool has begun to run it.
+    The job occupies a slot if `is_running`. A thread of the pool has begun to run it if `is_taken`.
     """
 
     key: Hashable
@@ -43,14 +44,14 @@ class _QueueEntry:
 
 
 class Lanes:
-    """Runs jobs on `executor`, at most one of each key and `limit` at once. Thread-safe.
+    """Runs jobs on `executor`, at most one per key and at most `limit` at once. Thread-safe.
 
-    Memory: one entry per key that runs or waits; keys are the partitions of one broker. The
-    executor needs more threads than `limit`: jobs that were written off still occupy theirs.
+    Memory: one entry per key with a job; keys are the partitions of one broker. The executor needs
+    more threads than `limit`, because a job that was written off still occupies its thread.
     """
 
     def __init__(self, executor: Executor, name: str, *, limit: int | None = None) -> None:
-        """Limit running jobs to `limit`; with None, only the executor limits them."""
+        """Limit the running jobs to `limit`; if it is None, only the executor limits them."""
         self._executor = executor
         self._name = name
         self._limit = limit
@@ -74,9 +75,9 @@ class Lanes:
         return True
 
     def write_off(self, key: Hashable, job: Job) -> None:
-        """Count a hanging job as ended, so that another job of its key may run at the same time.
+        """Count a hanging job as ended, so that another job of its key can run at the same time.
 
-        Does nothing if `job` waits or has ended, even if the next job of its key runs.
+        Does nothing if `job` waits or has ended, even if another job of its key runs.
         """
         with self._lock:
             entry = self._entries.get(key)
@@ -86,7 +87,7 @@ class Lanes:
         self._start_waiting()
 
     def set_limit(self, limit: int) -> None:
-        """Run at most `limit` jobs from now on. Jobs above the new limit still run to their end."""
+        """Change the limit of running jobs. Jobs above a lower limit still run to their end."""
         with self._lock:
             self._limit = limit
         self._start_waiting()
@@ -116,7 +117,7 @@ class Lanes:
         return None if entry is None else entry.job
 
     def running(self) -> tuple[Job, ...]:
-        """Return the running jobs, without those that were written off."""
+        """Return the running jobs, except those that were written off."""
         with self._lock:
             return tuple(entry.job for entry in self._entries.values() if entry.is_running)
 
@@ -130,9 +131,9 @@ class Lanes:
                 self._log_once.clear(_START)
 
     def _drop(self, entry: _QueueEntry, error: RuntimeError) -> None:
-        """Remove a job that was not started, unless another thread of the pool has taken it.
+        """Remove a job that `submit` refused, unless a thread of the pool has taken it.
 
-        The pool may have queued the job before `submit` failed, and may still call `_run`.
+        The pool may have queued the job before `submit` failed, and may still run it.
         """
         with self._lock:
             if entry.is_taken or self._entries.get(entry.key) is not entry:

@@ -1,4 +1,4 @@
-"""Lets a lasting state be logged when it changes, and not in every cycle."""
+"""Finds out whether a state has changed, so that it is logged once and not in every cycle."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class LogOnce:
         self._lock = Lock()
 
     def changed(self, key: Hashable, text: str) -> bool:
-        """Remember `text` for `key`; return whether it differs from the previous text, if any."""
+        """Remember `text` for `key`; return whether it is the first one or has changed."""
         with self._lock:
             before = self._last_texts.get(key)
             self._last_texts[key] = text
         return before != text
 
     def retain(self, subjects: Collection[Hashable]) -> None:
-        """Forget all keys but those of `subjects`: a key is a subject, or (subject, aspect)."""
+        """Forget all keys except those of `subjects`. A key is a subject or (subject, aspect)."""
         with self._lock:
             self._last_texts = {
                 key: text

@@ -1,4 +1,4 @@
-"""Groups the external systems that tasks act on, so that a test replaces them with one value."""
+"""Groups the external systems of tasks, so that a test can replace them with one value."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from rsm.spi import RemoteStorageManager
 class Ports:
     """Represents the broker, its disk, the store, the metadata, the dead letters and the clock.
 
-    `share_groups` covers the share groups of the whole cluster; `new_id` returns a new id. Without
-    `witness`, any store is accepted.
+    `share_groups` covers the share groups of the whole cluster. `new_id` returns a new id. If
+    `witness` is None, tasks accept any store.
     """
 
     broker: Broker

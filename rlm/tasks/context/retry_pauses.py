@@ -1,4 +1,4 @@
-"""Doubles the pause after each failed attempt, for one subject or for each of many keys."""
+"""Doubles the pause after each failed attempt, up to a limit, for one subject or for many keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_PAUSE_MS = 600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Represents consecutive failures: their count and the wall time of the first.
+    """Represents consecutive failures: their count and the wall time of the first failure.
 
     The next attempt waits until `not_before_ms` (monotonic).
     """
@@ -87,8 +87,8 @@ class RetryPauses:
     def forget_stale(self) -> None:
         """Forget the keys whose pause ended longer ago than the longest pause.
 
-        Another process may have finished them. If a key fails again later, its pauses begin with
-        the shortest.
+        Another process may have finished their work. If a key fails again later, its pauses begin
+        with the shortest one.
         """
         with self._lock:
             stale = [key for key, each in self._failures.items() if self._back_off.is_stale(each)]

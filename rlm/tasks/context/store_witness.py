@@ -1,16 +1,16 @@
 """Recognizes the store of the earlier segments by an object that must be in it.
 
-A directory that is not mounted, or another bucket, looks like an empty store. **Data loss:**
-segments copied to the wrong store are missing once the right one is back. Segments that the wrong
-store lacks are not lost: the right one has them.
+**Data loss:** segments that are copied to the wrong store are missing once the right store is back.
+An unmounted directory or another bucket looks like an empty store. Segments that the wrong store
+lacks are not lost: the right store contains them.
 
     each cycle looks for an object → starts copies, trims and deletions
     objects of a copy are written and verified → the copy looks for an earlier object, then again
     for its own → COPY_SEGMENT_FINISHED
 
-So no copy finishes in a store that replaced the right one while the copy ran, and any object of a
-finished segment proves the store. If only one segment is stored, its absence proves nothing: the
-object may be lost, and the manager then repairs it.
+So no copy finishes if another store replaced the right one while the copy ran. Any object of a
+finished segment proves that the store is the right one. If the metadata lists only one finished
+segment, a missing object proves nothing: it may be lost, and the manager then repairs it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rsm.storage.chunk_storage import ChunkStorage
 _LOOKED_FOR_MAX = 16
 _AT_EACH_END = 2
 _MISSING_MIN = 2
-"""The manager repairs a single lost object, so one is no proof."""
+"""One missing object proves nothing: it may be lost, and the manager then repairs it."""
 
 
 class WrongStoreError(RetriableError):
-    """Reports that another store answers: objects that must be in it are missing."""
+    """Represents an answer of the wrong store: it lacks objects that must be in the right one."""
 
 
 class StoreWitness:
@@ -46,29 +46,29 @@ class StoreWitness:
         self._metadata = metadata
         self._partitions: tuple[TopicIdPartition, ...] = ()
         self._key: str | None = None
-        """An object that was found; other threads replace it, so each call reads it once."""
+        """The key of an object that was found. Other threads replace it: read it once per call."""
 
     def require(self, partitions: Iterable[TopicIdPartition]) -> None:
         """Look for objects of finished segments of these partitions.
 
-        Raises WrongStoreError, or RetriableError if the store does not answer or if the metadata
-        cannot show what must be in it.
+        Raises WrongStoreError if the store contains none of them. Raises RetriableError if the
+        store does not answer, or if the metadata cannot show what the store must contain.
         """
         self._partitions = tuple(partitions)
         self._require()
 
     def require_with(self, own_keys: Iterable[str]) -> None:
-        """Look again, as in the last `require`, and then for objects that were just written.
+        """Repeat the last `require`, then look for objects that were just written.
 
-        Raises the errors of `require`. This order also detects that a wrong store got the objects
-        before the right store came back.
+        Raises the errors of `require`. This order also detects that a wrong store received the
+        objects before the right store came back.
         """
         self._require()
         for key in own_keys:
             if not self._storage.exists(key):
                 raise WrongStoreError(
                     "cannot finish the copy: its verified object is missing, so another store "
-                    "answers",
+                    "answered",
                     object=key,
                 )
 
@@ -80,23 +80,24 @@ class StoreWitness:
         found = next((key for key in keys if self._storage.exists(key)), None)
         if found is None and len(keys) >= _MISSING_MIN:
             raise WrongStoreError(
-                "the store has none of the recorded objects: it is another store, or not mounted",
+                "cannot use the store: it contains none of the recorded objects. It is another "
+                "store, or it is not mounted",
                 looked_for=len(keys),
                 example=keys[0],
             )
         if found is None and known is not None and not is_complete:
             raise RetriableError(
-                "cannot recognize the store: the object found before is gone, and the metadata is "
-                "not read to its end",
+                "cannot recognize the store: the object that was found before is gone, and the "
+                "metadata is not read to its end",
                 object=known,
             )
         self._key = found
 
     def _keys(self, partitions: Iterable[TopicIdPartition]) -> tuple[list[str], bool]:
-        """Return at most 16 keys: of a partition's newest segments, then of its oldest, and so on.
+        """Return at most 16 keys, and whether the metadata of the checked partitions is complete.
 
-        The newest segments expire last. Also returns whether the metadata of all checked partitions
-        was read to its end.
+        For each partition, the keys of the newest segments come before those of the oldest ones,
+        because the newest segments expire last.
         """
         keys: list[str] = []
         is_complete = True

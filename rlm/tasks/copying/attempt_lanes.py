@@ -1,9 +1,9 @@
 """Runs the copies of each partition, one at a time, and writes off those that hang.
 
 Partitions alternate, segment by segment. An attempt counts as hanging 10 s after its deadline. It
-is written off, so that the next attempt can start under a new id. If the first attempt continues
-later, it finds its deadline passed and deletes what it wrote. Before the next attempt starts, the
-failed and written-off ones are fenced: the metadata then refuses their COPY_SEGMENT_FINISHED.
+is then written off, so that the next attempt can start under a new id. If the hanging attempt
+continues, it finds its deadline passed and deletes what it wrote. Before the next attempt, the
+runner fences failed and written-off ones: the metadata then refuses their COPY_SEGMENT_FINISHED.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 _log = logging.getLogger(__name__)
 
 # After an outage, copying resumes within this time. Shedding needs a recent failed attempt as
-# evidence of the outage: this limit keeps it recent.
+# evidence of the outage, so the pauses must be short.
 _LONGEST_PAUSE_MS = 60_000
 
 # A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
-# A failed merge can cost as much with any error, and no merge is urgent.
+# A failed merge can cost as much, whatever its error is, and no merge is urgent.
 _LONGEST_COSTLY_PAUSE_MS = 3_600_000
 
-# An attempt that does not hang checks its deadline between two pieces, and ends within this time.
+# An attempt checks its deadline after each piece. Unless it hangs, it ends this soon afterwards.
 _OVERDUE_MS = 10_000
 
 
@@ -68,7 +68,7 @@ class AttemptKind(Enum):
 
     @property
     def longest_pause_ms(self) -> int:
-        """Return the longest pause after a failure, except for corrupt bytes."""
+        """Return the longest pause after a failure, except after corrupt bytes."""
         return _LONGEST_COSTLY_PAUSE_MS if self is AttemptKind.MERGE else _LONGEST_PAUSE_MS
 
     def history(self, task: PartitionTask) -> CopyHistory:
@@ -92,10 +92,10 @@ class AttemptKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptContext:
-    """Represents what the attempts of some lanes share: where they run, their limits and rate.
+    """Represents what the attempts of some lanes share: the lanes, the metrics and the limits.
 
-    `attempt_timeout_ms` excludes the delays of `throttle`; without `throttle`, there is no rate
-    limit. The first failure of a partition is followed by a pause of `first_pause_ms`.
+    `attempt_timeout_ms` excludes the delays of `throttle`. If `throttle` is None, there is no rate
+    limit. After the first failure of a partition, the runner pauses for `first_pause_ms`.
     """
 
     lanes: Lanes
@@ -158,8 +158,8 @@ class CopyWork(Protocol):
 class _CopyJob:
     """Represents queued or running work of a partition.
 
-    `attempt` is written under the runner's lock. It is None while no copy runs, and after the copy
-    was written off.
+    The runner writes `attempt` under its lock. `attempt` is None while no copy runs, and after the
+    copy was written off.
     """
 
     copy_next: Callable[[_CopyJob], Job | None]
@@ -184,7 +184,7 @@ class AttemptRunner:
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """Without `pace`, run as many copies as the lanes allow."""
+        """If `pace` is None, run as many attempts as the lanes allow."""
         self._ports = ports
         self._kind = kind
         self._metrics = context.metrics
@@ -206,21 +206,21 @@ class AttemptRunner:
         self._lock = Lock()
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
-        """Return the id of the segment that is being copied for a partition, if any."""
+        """Return the id of the segment that an attempt writes for a partition, if any."""
         job = self._lanes.job(tip)
         attempt = job.attempt if isinstance(job, _CopyJob) else None
         return frozenset() if attempt is None else frozenset({attempt.segment_id})
 
     def is_busy(self, tip: TopicIdPartition) -> bool:
-        """Return whether a partition's segments are being copied or wait for a slot."""
+        """Return whether an attempt of a partition runs or waits for a slot."""
         return self._lanes.is_busy(tip)
 
     def running_tasks(self) -> Iterator[PartitionTask]:
-        """Return the tasks whose attempts run."""
+        """Return the tasks with a running attempt."""
         return (job.work.task for job, _ in self._running())
 
     def oldest_age_ms(self) -> int:
-        """Return the age of the oldest copy in flight; 0 if there is none."""
+        """Return the age of the oldest running attempt; 0 if there is none."""
         started = [attempt.started_at_ms for _, attempt in self._running()]
         return self._clock.monotonic_ms() - min(started) if started else 0
 
@@ -242,7 +242,7 @@ class AttemptRunner:
         )
 
     def write_off_overdue(self) -> None:
-        """Write off attempts that run past their deadline, and evaluate the pace."""
+        """Write off hanging attempts, and evaluate the pace, if any."""
         if self._pace is not None:
             self._pace.evaluate()
         now_ms = self._clock.monotonic_ms()
@@ -271,7 +271,7 @@ class AttemptRunner:
         return True
 
     def _copy_next(self, job: _CopyJob) -> Job | None:
-        """Copy the next segment; return the job for what follows if the copy succeeded."""
+        """Copy the next segment; return the next job if the copy succeeded and work remains."""
         task = job.work.task
         if self._stopped(task) or not self.is_wanted(task.topic_id_partition):
             return None
@@ -332,7 +332,7 @@ class AttemptRunner:
             self._hanging.discard(segment_id)
 
     def _note_ended(self, job: _CopyJob, segment_id: UUID, error: TieredStorageError) -> None:
-        """Note an attempt that failed; a written-off one is noted as failed already."""
+        """Record a failed attempt, unless it was written off and so already recorded as failed."""
         job.work.task.give_up(segment_id)
         if job.attempt is not None:
             self._note_failure(job.work, error)
@@ -364,7 +364,7 @@ class AttemptRunner:
             )
 
     def is_wanted(self, tip: TopicIdPartition) -> bool:
-        """Return whether the partition may still be copied; False if the metadata cannot answer."""
+        """Return whether the partition may still be copied; False if the metadata is not known."""
         try:
             policy = topic_policy(self._metadata, tip.topic_id)
             is_paused = PausableTask.COPY in paused_tasks(self._metadata, tip.topic_id)
@@ -396,5 +396,5 @@ class AttemptLanes:
         return self._attempts.hanging_count()
 
     def write_off_overdue(self) -> None:
-        """Write off attempts that run past their deadline, and evaluate the pace, if any."""
+        """Write off hanging attempts, and evaluate the pace, if any."""
         self._attempts.write_off_overdue()

@@ -4,11 +4,11 @@
     → not stored by this claim before → objects written and verified → still the same store
     → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
 
-The started event names every object before its first byte, so a crash leaves no object that no
-record names (PIP-17). Only followers truncate. If the broker leads the partition in one leader
-epoch before the first byte is read and after the last one, the file cannot have changed in between.
-The copier publishes nothing after it notices that the lead is lost. It deletes the objects of an
-attempt that cannot finish; if that fails, a later cycle of the leader's manager deletes them.
+The started event names every object before its first byte is written. So every object that a crash
+leaves has a record (PIP-17). Only followers truncate. If the broker leads the partition in the same
+leader epoch before and after the read, the file cannot have changed in between. The copier
+publishes nothing after it notices that the lead is lost. If an attempt cannot finish, its objects
+are deleted; if that fails, a later cycle of the leader's manager deletes them.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _log = logging.getLogger(__name__)
 class CopyOrder:
     """Represents one segment to copy, with its lead, its lineage and its time limit.
 
-    `segment_id` is new for each attempt. The attempt ends once the process is `stopping`, or no
-    longer `leads`. `replaces` are the finished segments of the same offsets that the plan knew;
-    some of them may be damaged or unwanted.
+    `segment_id` is new for each attempt. The attempt ends once the process is `stopping` or no
+    longer `leads`. `replaces` are the finished segments that the plan found at these offsets; some
+    of them may be damaged or unwanted.
     """
 
     lead: PartitionLead
@@ -83,11 +83,11 @@ class Copier:
     def copy(self, order: CopyOrder) -> RemoteLogSegmentMetadata:
         """Copy one segment and return its finished metadata.
 
-        Raises FencedError if the lead is lost, or the segment was deleted or stored in the
+        Raises FencedError if the lead is lost, or if the segment was deleted or stored in the
         meantime. Raises StoppedError if the process stops. Raises NotFoundError if the file is
         gone, CorruptError for bad bytes in the log or the store, UnsupportedError if every attempt
-        would fail, and RetriableError otherwise. After an error, the metadata lists the attempt as
-        unfinished if its start was recorded.
+        would fail, and RetriableError otherwise. After an error, the metadata still lists the
+        attempt if its start was recorded.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopping, leads=order.leads)
@@ -96,7 +96,7 @@ class Copier:
         end_offset = order.segment.offsets.end_offset
         if end_offset > offsets.committed_end_offset:
             raise RetriableError(
-                "cannot copy the segment: it reaches above the last stable offset", end=end_offset
+                "cannot copy the segment: not all of its records are committed", end=end_offset
             )
         if end_offset <= offsets.log_start_offset:
             raise FencedError(

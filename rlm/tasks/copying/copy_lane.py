@@ -1,4 +1,4 @@
-"""Copies the candidates of each partition in order, oldest first, until one fails."""
+"""Copies the segments of each partition in order, oldest first, until a copy fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SegmentCopies:
-    """Represents the segments that a partition has queued, oldest first.
+    """Represents the queued segments of a partition, oldest first.
 
     `CopyOrder` describes `replaces`.
     """
@@ -86,7 +86,7 @@ class CopyLanes(AttemptLanes):
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """Without `pace`, run as many copies as the lanes allow."""
+        """If `pace` is None, run as many copies as the lanes allow."""
         self._attempts = AttemptRunner(ports, context, pace=pace, kind=kind)
         self._copier = Copier(
             ports,
@@ -97,7 +97,7 @@ class CopyLanes(AttemptLanes):
         self._context = context
 
     def oldest_age_ms(self) -> int:
-        """Return the age of the oldest copy in flight; 0 if there is none."""
+        """Return the age of the oldest running copy; 0 if there is none."""
         return self._attempts.oldest_age_ms()
 
     def offer(
@@ -109,7 +109,7 @@ class CopyLanes(AttemptLanes):
     ) -> bool:
         """Queue `segments` in order, unless this partition is busy or its history forbids it.
 
-        Returns whether the lane accepted them. `CopyOrder` describes `replaces`.
+        Returns whether the lanes accepted them. `CopyOrder` describes `replaces`.
         """
         if not segments:
             return False

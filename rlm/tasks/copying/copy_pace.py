@@ -1,8 +1,8 @@
-"""Adjusts the number of concurrent copies by their throughput, measured in windows of time.
+"""Adjusts the number of concurrent copies to their throughput, measured in time windows.
 
-This module owns the windows; `rlm.policy.resources.copy_concurrency` decides from each window. The
-first copy that passes on a piece after the end of a window evaluates the window. If no copy does,
-the cycle evaluates it.
+This module measures the windows; `rlm.policy.resources.copy_concurrency` decides after each one.
+The first copy that hands over a piece after the end of a window evaluates the window. If no copy
+does so, the cycle evaluates it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-# A window ends after enough bytes to measure a rate, or after the longest time.
+# A window ends after the least time if the copies moved enough bytes to measure a rate, else after
+# the longest time.
 _LEAST_WINDOW_MS = 500
 _LONGEST_WINDOW_MS = 2_000
 _WINDOW_BYTES = 32 << 20
@@ -89,7 +90,7 @@ class CopyPace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacedContent:
-    """Represents a source that reports each piece to the pace after its reader took it."""
+    """Represents a source that reports each piece to the pace after the reader has taken it."""
 
     source: SizedSource
     pace: CopyPace

@@ -1,6 +1,7 @@
 """Records the states of copies in the metadata, and discards what a failed copy wrote.
 
-Copies of local segments, streams and merges share this module. A stream starts without a known end.
+Copies of local segments, streams and merges share this module. When a stream starts, its end is not
+known.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rsm.spi import CopiedSegment, PlannedObjects
 
 _log = logging.getLogger(__name__)
 
-# Kafka's setting of this name (KIP-917).
+# Kafka has a setting of the same name (KIP-917).
 CUSTOM_METADATA_MAX_BYTES = "remote.log.metadata.custom.metadata.max.bytes"
 DEFAULT_CUSTOM_METADATA_MAX_BYTES = 128
 
@@ -55,10 +56,10 @@ class CopyRecords:
     ) -> RemoteLogSegmentMetadata:
         """Return the metadata of a copy that starts, with its planned objects.
 
-        The metadata of an open segment has neither end nor size; its log has at most
-        `open_most_bytes`. The topic's policy decides the layout. Raises UnsupportedError if the
-        storage manager lacks the topic's layout or cannot stream. An open segment gets another
-        layout if the topic's layout cannot store a stream.
+        The metadata of an open segment contains neither the end nor the size; the log of the
+        segment has at most `open_most_bytes`. The topic's policy decides the layout. An open
+        segment gets another layout if the topic's layout cannot store a stream. Raises
+        UnsupportedError if the storage manager does not know the topic's layout or cannot stream.
         """
         own_id = RemoteLogSegmentId(topic_id_partition=lead.topic_id_partition, id=segment_id)
         stored_as = self._planned(own_id, offsets.start_offset, size_bytes, open_most_bytes)
@@ -101,7 +102,10 @@ class CopyRecords:
         copy_timeout_ms: int = 0,
         copy_deadline_ms: int = 0,
     ) -> int:
-        """Publish a state of the copy; return its append time. Raises FencedError if refused."""
+        """Publish a state of the copy; return the append time of the record.
+
+        Raises FencedError if the metadata refuses it, RetriableError if the result is not known.
+        """
         result = self._metadata.publish(
             SegmentEvent(
                 event_id=self._new_id(),
@@ -122,7 +126,10 @@ class CopyRecords:
     def finish(
         self, stored: RemoteLogSegmentMetadata, *, copy_deadline_ms: int
     ) -> RemoteLogSegmentMetadata:
-        """Publish that the copy finished. On FencedError, delete its objects and raise."""
+        """Publish that the copy finished.
+
+        If the metadata refuses it, deletes the copy's objects and raises FencedError.
+        """
         finished = stored.in_state(
             SegmentState.COPY_SEGMENT_FINISHED, event_timestamp_ms=self._clock.wall_ms()
         )
@@ -139,9 +146,9 @@ class CopyRecords:
     ) -> None:
         """Raise FencedError if an earlier attempt of this claim stored any of `offsets`.
 
-        That attempt published its end, but this process did not see the result. Call this after
-        the started event is accepted. Segments below `log_start_offset` and those in `replaces` do
-        not count.
+        That attempt published its end, but this process did not see the result. Call this method
+        after the metadata has accepted the started event. Segments below `log_start_offset` and
+        segments in `replaces` do not count.
         """
         records = self._metadata.list_remote_log_segments(
             started.topic_id_partition,
@@ -160,16 +167,16 @@ class CopyRecords:
     def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
         """Raise UnsupportedError if objects differ from the plan or custom metadata is too large.
 
-        A crash would leave unplanned objects without a record. Planned chunks may be missing if the
-        log was shorter than planned. Every process keeps the custom metadata as long as the segment
-        exists (KIP-917).
+        After a crash, no record would name the unplanned objects. Planned chunks may be missing if
+        the log was shorter than planned. The size of the custom metadata is limited because every
+        process keeps it as long as the segment exists (KIP-917).
         """
         keys = started.object_keys
         found = {each.key for each in copied.objects}
         planned = set(keys)
         if found != planned - unwritten_chunks(keys, found):
             raise UnsupportedError(
-                "cannot store the segment: its objects are not the planned ones",
+                "cannot store the segment: its objects differ from the planned ones",
                 missing=sorted(planned - found),
                 unplanned=sorted(found - planned),
             )
@@ -194,10 +201,10 @@ class CopyRecords:
     def discarding(
         self, stored: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
     ) -> Iterator[None]:
-        """Delete the objects on an error of this kind, which proves that the copy did not finish.
+        """Delete the objects on an error of `kind`, which proves that the copy did not finish.
 
-        Another leader may have deleted the attempt before its objects were written, and does not
-        check again.
+        This is necessary because another leader may have deleted the attempt before its objects
+        were written. That leader does not look for them again.
         """
         try:
             yield
@@ -218,7 +225,7 @@ class CopyRecords:
 def with_copied(
     started: RemoteLogSegmentMetadata, copied: CopiedSegment
 ) -> RemoteLogSegmentMetadata:
-    """Return the metadata with the objects as they are stored."""
+    """Return the metadata with the stored objects and their custom metadata."""
     return replace(started, objects=copied.objects, custom_metadata=copied.custom_metadata)
 
 
@@ -229,9 +236,9 @@ def known_epochs(
 
     A broker moves the start of its first epoch to the log start. If no manager claimed that epoch
     before, its real start is unknown, and lower records in the file are not corrupt. The claim with
-    that guess stays recorded, and the log start may have moved since. So every epoch with a
-    recorded start inside the segment, at or below the log start, may be a guess. A part that is
-    planned from the log start on may begin below it, with the batch that contains the log start.
+    that guess stays recorded, and the log start may have moved since. So the start of every epoch
+    may be a guess if it is inside the segment, at or below the log start. A part that is planned to
+    begin at the log start may begin lower, with the batch that contains the log start.
     """
     entries = lineage.entries
     if not offsets.start_offset <= log_start_offset < offsets.end_offset:
@@ -245,10 +252,10 @@ def known_epochs(
 
 
 def covering(lineage: Lineage, base_offset: int) -> Lineage:
-    """Return the lineage, with its first epoch extended down to a lower base offset.
+    """Return the lineage, with its first epoch extended down to `base_offset` if that is lower.
 
-    The base offset is lower if the first batch contains the log start. COPY_SEGMENT_FINISHED has
-    only the known epochs.
+    It is lower if the first batch contains the log start. COPY_SEGMENT_FINISHED contains only the
+    known epochs.
     """
     first, *later = lineage.entries
     if first.start_offset <= base_offset:

@@ -1,9 +1,9 @@
 """Limits the byte rate that all copies of one process share.
 
-Each piece of a segment books the next free time of one queue and waits until then. A copy books at
-most one small piece at a time, so concurrent copies get equal shares. There are no bursts: unused
-rate is lost. Source: KIP-956, whose broker admits whole segments; CopyThrottle limits the rate
-within a segment too.
+All copies share one queue. Each piece of a segment reserves the next free time and waits until
+then. A copy reserves at most one small piece at a time, so concurrent copies get equal shares.
+There are no bursts: unused rate is lost. The source is KIP-956, whose broker admits whole segments.
+CopyThrottle also limits the rate within a segment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _READ_PIECE_BYTES = 1 << 20
 
 
 class CopyThrottle:
-    """Delays copies to a byte rate. Thread-safe. `waited` gets the milliseconds of each delay."""
+    """Delays copies so that they keep to a byte rate. Thread-safe.
+
+    `waited` receives the milliseconds of each delay.
+    """
 
     def __init__(
         self, clock: Clock, *, bytes_per_second: int, sharers: int, waited: Callable[[int], None]
@@ -39,11 +42,11 @@ class CopyThrottle:
 
     @property
     def piece_bytes(self) -> int:
-        """Return the largest piece, small enough that a slow rate delays in short pauses."""
+        """Return the largest size of a piece, which is small enough for short delays."""
         return max(_LEAST_PIECE_BYTES, self._bytes_per_second // _PIECES_PER_SECOND)
 
     def longest_ms(self, size_bytes: int) -> int:
-        """Return how long `size_bytes` takes at the least share of the rate."""
+        """Return how long `size_bytes` takes if all `sharers` copy at once."""
         if self._bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
             return 0
         return size_bytes * self._sharers * 1000 // self._bytes_per_second

@@ -1,10 +1,11 @@
 """Lets a stream reuse what unfinished streams of the same records have sent.
 
     an unfinished stream found → its deletion started, which fences its end
-    → the next segment's writer may reuse that stream's parts, as far as they are in this lineage
+    → the next segment's writer may reuse the parts of that stream that are in this lineage
 
-Two logs have the same records up to the end of the last leader epoch that both have (KIP-101). So
-nothing is reused beyond the end of the epoch in which the unfinished stream was written.
+Two logs contain the same records up to the end of the last leader epoch that they have in common
+(KIP-101). So nothing is reused beyond the end of the epoch in which a process wrote the unfinished
+stream.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _UNFINISHED = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_ST
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierStreams:
-    """Represents fenced streams that never finished, for the next segment.
+    """Represents fenced, unfinished streams whose parts the next segment may reuse.
 
-    `end_offset` is where their logs may leave the lineage; None if they do not. `reused` and
-    `unused` are those of `SegmentWriter.reuse`.
+    Their logs may differ from the lineage from `end_offset` onward; it is None if they cannot.
+    `SegmentWriter.reuse` describes `reused` and `unused`.
     """
 
     segments: tuple[RemoteLogSegmentMetadata, ...]
@@ -45,7 +46,7 @@ class EarlierStreams:
         writer.reuse(self.segments, reused=self.reused, unused=self.unused)
 
     def limit(self, writer: SegmentWriter, appended: OffsetRange) -> None:
-        """End the reuse before `appended` is written, if not all of the logs have these offsets."""
+        """End the reuse before `appended` is written, if it ends above `end_offset`."""
         if self.end_offset is not None and appended.end_offset > self.end_offset:
             writer.end_reuse()
 
@@ -57,11 +58,11 @@ def earlier_streams(
     lineage: Lineage,
     reused: Callable[[int], None],
 ) -> EarlierStreams | None:
-    """Fence and return the unfinished streams from an offset on, if any.
+    """Fence and return the unfinished streams that begin at `begin_offset`.
 
-    Returns None if the store cannot reuse them, or while deletions are paused: only a deletion
-    discards what failed attempts leave. Raises RetriableError if the metadata topic cannot be
-    written.
+    Returns None if the store cannot reuse them. Also returns None while deletions are paused,
+    because only a deletion discards the remains of failed attempts. Raises RetriableError if the
+    metadata topic cannot be read or written.
     """
     if not ports.storage.can_reuse_unfinished:
         return None

@@ -1,4 +1,4 @@
-"""Merges small segments of streamed partitions in a lane of their own, at a limited rate."""
+"""Merges small segments of streamed partitions in a separate lane, at a limited rate."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Merging:
         """Do nothing: the next cycle decides again."""
 
     def following(self) -> None:
-        """Return None: the next cycle decides, after the parts are deleted."""
+        """Return None: the next cycle decides, after the merged segments are deleted."""
 
 
 class MergeLanes(AttemptLanes):
@@ -88,10 +88,10 @@ class MergeLanes(AttemptLanes):
     def run(
         self, task: PartitionTask, merge: SegmentMerge, lineage: Lineage, segment_id: UUID
     ) -> RemoteLogSegmentMetadata:
-        """Merge segments under a new id. Raises the errors of `Merger.merge`.
+        """Merge segments into one under a new id. Raises the errors of `Merger.merge`.
 
-        A merge may wait long for its slot. Raises FencedError if the partition may no longer be
-        streamed when the merge starts: the parts could stay next to the merged segment.
+        Also raises FencedError if the partition may no longer be streamed: a merge may wait long
+        for its slot, and the parts could then stay next to the merged segment.
         """
         if task.streaming.permit is None:
             raise FencedError(
@@ -117,7 +117,7 @@ class MergeLanes(AttemptLanes):
 
 
 def _unsupported(parts: Iterable[UnreadablePart]) -> Mapping[UUID, AttemptFailure]:
-    """Return the parts that this process can never read. All others are reported as damaged."""
+    """Return the parts that this process can never read. The merger reports others as damaged."""
     return {
         part.metadata.segment_id.id: AttemptFailure(
             error=str(part.error),

@@ -7,13 +7,14 @@
     → COPY_SEGMENT_FINISHED accepted
     → (later) the parts are deleted (rlm/policy/stream/merging.py)
 
-A merge is a copy whose source is the store: the same records, the same discarding of an attempt
-that cannot finish, and the same repair after a crash. Until COPY_SEGMENT_FINISHED the parts are the
-only copies, and the merger deletes none of them.
+A merge is a copy whose source is the store. It writes the same records as a copy, and a failed
+attempt or a crash is handled in the same way. Until COPY_SEGMENT_FINISHED, the parts contain the
+only valid data, and the merger deletes none of them.
 
-An unreadable part would fail every attempt. So it is reported as damaged, or remembered if its
-layout is unknown: the next merge leaves it out. Companions are read first, because a lost one would
-otherwise show only after all data is copied.
+Every attempt with an unreadable part would fail. So the merger reports a missing or corrupt part as
+damaged, and the lanes remember a part with an unknown layout. The next merge leaves the part out.
+The merger reads the companions first; otherwise it would find a lost companion only after it has
+copied all data.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _log = logging.getLogger(__name__)
 class MergeOrder:
     """Represents one merge, with its lead, its lineage and its time limit.
 
-    `segment_id` is new for each attempt. The attempt ends once the process is `stopping`, or no
+    `segment_id` is new for each attempt. The attempt ends once the process is `stopping` or no
     longer `leads`.
     """
 
@@ -69,7 +70,7 @@ class MergeOrder:
 class Merger:
     """Merges segments of one store. Thread-safe: one call per partition at a time.
 
-    Memory: that of `StoredParts`, and what the store's upload buffers.
+    Memory: that of `StoredParts`, and the buffers of the store's upload.
     """
 
     def __init__(
@@ -93,9 +94,9 @@ class Merger:
     def merge(self, order: MergeOrder) -> RemoteLogSegmentMetadata:
         """Merge segments and return the finished metadata.
 
-        Raises FencedError if the lead is lost, or a part is no longer finished. Raises
-        UnreadablePartsError for parts that are missing, corrupt or of an unknown layout, and
-        the other errors of `Copier.copy`.
+        Raises FencedError if the lead is lost or a part is no longer finished. Raises
+        UnreadablePartsError for parts that are missing, corrupt or of an unknown layout. Also
+        raises the other errors of `Copier.copy`.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopping, leads=order.leads)
@@ -110,7 +111,7 @@ class Merger:
         except TieredStorageError as error:
             if not parts.unreadable:
                 raise
-            self._require_finished(order.merge)  # a part that is deleted is not damaged
+            self._require_finished(order.merge)  # a deleted part is not damaged
             self._report(parts.unreadable)
             raise UnreadablePartsError(parts.unreadable) from error
 
@@ -170,7 +171,7 @@ class Merger:
         return ThrottledContent(source=parts, throttle=self._throttle, attempt=attempt)
 
     def _report(self, parts: Iterable[UnreadablePart]) -> None:
-        """Record the damage of these parts; the next attempt retries what cannot be recorded."""
+        """Record missing and corrupt parts as damaged; after an error, the next attempt retries."""
         for part in parts:
             if not isinstance(part.error, NotFoundError | CorruptError):
                 continue
@@ -184,7 +185,7 @@ class Merger:
                 )
 
     def _require_finished(self, merge: SegmentMerge) -> None:
-        """Raise FencedError if a part is no longer finished: the merge would store it again."""
+        """Raise FencedError if a part is no longer finished: a merge would restore its data."""
         for part in merge.parts:
             record = self._metadata.segment(part.metadata.segment_id)
             if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:

@@ -1,11 +1,12 @@
-"""Records what becomes of each offload segment (PIP-76), for people.
+"""Records the account of each offload segment (PIP-76), so that operators can follow it.
 
     Assigned recorded → the segment's own records and objects → Offloaded or Failed recorded
 
-The account does not say what is stored. It selects the segments of an operator's deletion, and
-their own records decide whether they are deleted. If the assignment cannot be recorded, the attempt
-ends; no object exists yet. Later failures to record do not end it. After a crash or an error, the
-next cycle completes the accounts from the segments' own records.
+The account does not decide what is stored. If an operator deletes offload segments, the account
+selects the segments, and their own records decide whether they are deleted. If the assignment
+cannot be recorded, the attempt ends; no object exists yet. A later failure to record does not end
+the attempt. After a crash or an error, the next cycle completes the accounts from the segments' own
+records.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _log = logging.getLogger(__name__)
 
 
 class OffloadAccount:
-    """Writes the account of a led partition's offload segments.
+    """Writes the accounts of a led partition's offload segments.
 
-    Only one stream may use it at a time. `state` knows whether the account is complete.
+    Only one stream may use the object at a time. `state` remembers whether the accounts are
+    complete.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class OffloadAccount:
         state: StreamState,
         driver_metadata: tuple[DriverProperty, ...] = (),
     ) -> None:
-        """Record `driver_metadata`, which locates this manager's store, with each segment."""
+        """Record `driver_metadata` with each segment: it identifies this manager's store."""
         self._lead = lead
         self._tip = lead.topic_id_partition
         self._state = state
@@ -62,10 +64,10 @@ class OffloadAccount:
     def assign(
         self, lineage: Lineage, started: RemoteLogSegmentMetadata, first: OpenPart
     ) -> OffloadSegmentRecord:
-        """Complete the accounts that earlier attempts left; record that a segment begins here.
+        """Complete the accounts of earlier attempts, then record that a segment begins at `first`.
 
         `started` is the segment's own record, which is written later. Raises RetriableError if the
-        assignment cannot be recorded.
+        metadata topic cannot be read or written, or refuses the assignment.
         """
         segment_id = started.segment_id.id
         assigned = OffloadSegmentRecord(
@@ -87,7 +89,7 @@ class OffloadAccount:
         return assigned
 
     def complete(self, lineage: Lineage, in_flight: Callable[[], frozenset[UUID]]) -> None:
-        """Complete the accounts of ended segments, once per claim and after a failure to record.
+        """Complete the accounts of ended segments: once per claim, and after a failure to record.
 
         `in_flight` returns the segments that this process is writing. Raises RetriableError if the
         metadata topic cannot be read or written; the next call continues.
@@ -96,7 +98,7 @@ class OffloadAccount:
         if missing_count is None:
             return
         accounts = offload_segments(self._metadata, self._tip)
-        running = in_flight()  # read after the accounts: a segment that is not in it has ended
+        running = in_flight()  # read after the accounts: any segment that it lacks has ended
         begins = {each.begin.offset: each.begin for each in accounts}
         ended = [
             self._is_ended(each, begins, lineage) for each in accounts if each.id not in running
@@ -110,7 +112,7 @@ class OffloadAccount:
         begins: Mapping[int, OffloadPosition],
         lineage: Lineage,
     ) -> bool:
-        """Complete the account if its segment has ended; return whether the segment has ended."""
+        """Return whether the account's segment has ended; if so, complete the account."""
         if account.status is OffloadSegmentStatus.OFFLOADED:
             return True
         segment_id = RemoteLogSegmentId(topic_id_partition=self._tip, id=account.id)
@@ -129,9 +131,9 @@ class OffloadAccount:
     def _end_position(self, end_offset: int, lineage: Lineage) -> OffloadPosition:
         """Return the position after the last batch.
 
-        The log may no longer show it: the batch was trimmed, truncated after an election, or lost
-        with its disk. Its data is stored, so the end offset is certain. The position is then that
-        of a log segment that begins there, as if the broker had rolled.
+        The log may no longer contain that batch: it was trimmed, truncated after an election, or
+        lost with its disk. Its data is stored, so the end offset is certain. The position is then
+        that of a log segment that begins at the end offset, as if the broker had rolled.
         """
         last = LogPosition(offset=end_offset - 1)
         try:
@@ -166,7 +168,7 @@ class OffloadAccount:
         self._note(replace(assigned, status=OffloadSegmentStatus.FAILED))
 
     def leave_unknown(self) -> None:
-        """Let a later cycle find out what became of the segment."""
+        """Leave it to a later cycle to find out what became of the segment."""
         self._state.miss_account()
 
     def _note(self, segment: OffloadSegmentRecord) -> None:

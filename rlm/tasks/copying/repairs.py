@@ -20,20 +20,20 @@ _log = logging.getLogger(__name__)
 
 
 class Repairs:
-    """Queues the repairs of all led partitions. Thread-safe; only one thread may call `offer`."""
+    """Queues the repairs of all led partitions. Thread-safe, but only one thread calls `offer`."""
 
     def __init__(self, lanes: CopyLanes) -> None:
         self._lanes = lanes
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
-        """Return the id of the segment that is being written for a partition, if any."""
+        """Return the id of the segment that a repair writes for a partition, if any."""
         return self._lanes.in_flight(tip)
 
     def is_busy(self, tip: TopicIdPartition) -> bool:
         return self._lanes.is_busy(tip)
 
     def offer(self, task: PartitionTask, repair: Repair, lineage: Lineage) -> None:
-        """Queue a repair, unless one runs, waits or has failed recently."""
+        """Queue a repair, unless a repair of the partition runs, waits or has failed recently."""
         tip = task.topic_id_partition
         if not repair.segments or self.is_busy(tip):
             return
@@ -50,5 +50,5 @@ class Repairs:
             )
 
     def write_off_overdue(self) -> None:
-        """Write off attempts that run past their deadline."""
+        """Write off hanging repairs."""
         self._lanes.write_off_overdue()

@@ -1,4 +1,4 @@
-"""Reads adjacent stored segments as one log, and joins their companions to those of one segment."""
+"""Reads adjacent stored segments as one log, and joins their companions into one set."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from rsm.spi import CopyAttempt, IndexType, RemoteStorageManager
 
 _SETTINGS = ScanSettings(ahead_count=1)
 
-# Every later attempt with the same part would end with the same error.
+# Every later attempt to read the same part would end with the same error.
 _PART_ERRORS = (NotFoundError, CorruptError, UnsupportedError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadablePart:
-    """Represents a part of a merge that cannot be read, and why.
+    """Represents an unreadable part of a merge.
 
-    `error` is a NotFoundError, a CorruptError or an UnsupportedError.
+    `error` is why it is unreadable: a NotFoundError, a CorruptError or an UnsupportedError.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -42,12 +42,12 @@ class UnreadablePart:
 
 
 class UnreadablePartsError(RetriableError):
-    """Represents unreadable parts of a merge. A merge without these parts may succeed."""
+    """Reports unreadable parts of a merge. A merge without these parts may succeed."""
 
     def __init__(self, parts: Sequence[UnreadablePart]) -> None:
         first = parts[0]
         super().__init__(
-            f"a segment to merge cannot be read: {first.error.message}",
+            f"cannot merge: a segment is unreadable: {first.error.message}",
             **{
                 **first.error.context,
                 "segment_id": first.metadata.segment_id,
@@ -60,8 +60,8 @@ class UnreadablePartsError(RetriableError):
 class StoredParts:
     """Represents the log of a merge: a SizedSource with the parts' batches, byte for byte.
 
-    Checks each batch's CRC, offsets and leader epoch, and that each part has its recorded length.
-    Memory: that of a scan and of `JoinedCompanions`. Not thread-safe.
+    Checks the CRC, the offsets and the leader epoch of each batch, and the length of each part. Not
+    thread-safe. Memory: that of a scan and of `JoinedCompanions`.
     """
 
     def __init__(
@@ -85,15 +85,15 @@ class StoredParts:
 
     @property
     def unreadable(self) -> tuple[UnreadablePart, ...]:
-        """Return the parts that a read found to be unreadable."""
+        """Return the parts that the last `read_companions` or `chunks` could not read."""
         return tuple(self._unreadable)
 
     def read_companions(self) -> None:
         """Read what `companions` needs from the parts, before the first byte of their logs.
 
-        Reads the companions of all parts, then raises the error of the first unreadable part. The
-        producer snapshot is that of the last part: a segment's snapshot is the state at its end.
-        Streamed parts have none.
+        Reads the companions of all parts, then raises the error of the first unreadable part, if
+        any. The producer snapshot is that of the last part, because a segment's snapshot is the
+        state at the segment's end. Streamed parts have no snapshot.
         """
         for part in self._merge.parts:
             self._attempt.check()
@@ -114,7 +114,10 @@ class StoredParts:
                 yield from self._log_of(part)
 
     def companions(self, lineage: Lineage) -> SegmentCompanions:
-        """Return the companions of the whole log; call it after `read_companions` and `chunks`."""
+        """Return the companions of the whole log.
+
+        Call this method after `read_companions`, and after the last batch of `chunks`.
+        """
         return self._joined.companions(lineage, producer_snapshot=self._producer_snapshot)
 
     def _log_of(self, part: StoredRange) -> Iterator[memoryview]:
@@ -128,19 +131,19 @@ class StoredParts:
             yield run.data
         if read_bytes != metadata.segment_size_bytes:
             raise CorruptError(
-                "a stored segment's length differs from its record",
+                "the stored segment is invalid: its length differs from the recorded one",
                 segment_id=metadata.segment_id,
                 expected=metadata.segment_size_bytes,
                 found=read_bytes,
             )
 
     def _join_transactions(self, part: StoredRange) -> None:
-        # Raises NotFoundError if the companion is missing. `_index` would return None for it.
+        # This call raises NotFoundError if the companion is missing; `_index` would return None.
         aborted = self._storage.fetch_aborted_transactions(part.metadata)
         index = self._index(part.metadata, IndexType.TRANSACTION)
         if index is None and part.metadata.has_transaction_index:
             raise CorruptError(
-                "a stored segment has no transaction index",
+                "the stored segment is invalid: its transaction index is missing",
                 segment_id=part.metadata.segment_id,
             )
         self._joined.append_transactions(part.offsets, index, aborted)
@@ -153,7 +156,7 @@ class StoredParts:
 
     @contextmanager
     def _noting(self, metadata: RemoteLogSegmentMetadata) -> Iterator[None]:
-        """Note a part that every later attempt would also fail to read."""
+        """Remember the part as unreadable if every later attempt would also fail to read it."""
         try:
             yield
         except _PART_ERRORS as error:

@@ -1,4 +1,4 @@
-"""Streams partitions in a lane of their own: one open segment per slot (PIP-76)."""
+"""Streams partitions in a separate lane, with one open segment per slot (PIP-76)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Stream:
 
     @property
     def timeout_ms(self) -> int:
-        """Return the rollover time plus the time to complete the segment."""
+        """Return the rollover time plus the time limit of copying a segment of the largest size."""
         limits = self.permit.limits
         return limits.segment_rollover_ms + self.lanes.context.timeout_ms(limits.segment_max_bytes)
 
@@ -53,7 +53,7 @@ class _Stream:
         state = self.task.streaming
         if not state.permits_from(self.base_offset):
             raise FencedError(
-                "cannot start the stream: its permit ended or its position moved while it waited",
+                "cannot start the stream: while it waited, its permit ended or its position moved",
                 partition=self.task.topic_id_partition,
                 offset=self.base_offset,
             )
@@ -68,7 +68,7 @@ class _Stream:
         self.task.streaming.withdraw_permit()
 
     def following(self) -> _Stream | None:
-        """Return the next segment if committed records wait and the permit remains, else None."""
+        """Return the next segment if committed records wait and a permit remains; None if not."""
         permit = self.task.streaming.permit
         if self.streamed is None or self.streamed.is_caught_up or permit is None:
             return None
@@ -78,8 +78,8 @@ class _Stream:
 class StreamLanes(AttemptLanes):
     """Streams all led partitions that are due, one open segment per partition. Thread-safe.
 
-    A stream occupies its slot while its segment is open, and buffers about one part of an upload
-    in memory. So the number of slots limits the memory of all streams.
+    A stream occupies its slot while its segment is open. It buffers about one part of an upload in
+    memory, so the number of slots limits the memory of all streams.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class StreamLanes(AttemptLanes):
         return not self.context.lanes.is_full()
 
     def complete_account(self, task: PartitionTask, lineage: Lineage) -> None:
-        """Complete the account of offload segments that ended without their last record.
+        """Complete the accounts of offload segments whose end was not recorded.
 
         Raises the errors of `OffloadAccount.complete`.
         """
@@ -133,9 +133,9 @@ class StreamLanes(AttemptLanes):
         opened_at_ms = self._clock.monotonic_ms()
 
         def limits() -> OffloadSettings:
-            """Return the limits of the start, with lower present limits applied at once.
+            """Return the limits at the segment's start; the present ones where they are lower.
 
-            A raised limit does not apply: the recorded deadline does not cover it.
+            A raised limit does not apply, because the recorded deadline does not cover it.
             """
             permit, at_start = task.streaming.permit, wanted.permit.limits
             return at_start if permit is None else at_start.lowered_to(permit.limits)
@@ -183,7 +183,10 @@ class StreamLanes(AttemptLanes):
         )
 
     def _lineage(self, tip: TopicIdPartition) -> Lineage:
-        """Return the stored lineage, continued by that of the log."""
+        """Return the stored lineage, continued by the lineage of the log.
+
+        Raises RetriableError if they contradict each other.
+        """
         stored = self._metadata.partition_state(tip).lineage
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
         if joined.conflict_offset is not None:

@@ -8,12 +8,12 @@
     → the end is decided → objects sealed and verified → still the same store → lead confirmed
     again → COPY_SEGMENT_FINISHED accepted, with the end → account says offloaded, or else failed
 
-Unlike a copy (rlm/tasks/copying/copier.py), a stream starts before its end is known (PIP-76). Its
-records are those of an ordinary segment. The high watermark and the last stable offset of each
-confirmation bound the next part. Only followers truncate, so nothing that was read changes while
-the broker leads in the same epoch. Until COPY_SEGMENT_FINISHED nothing counts as stored. After any
-error the next attempt begins at the same offset. It reuses what the failed one has sent
-(earlier_streams.py), or the manager deletes those objects.
+Unlike a copy (rlm/tasks/copying/copier.py), a stream starts before its end is known (PIP-76). The
+metadata records it like an ordinary segment. Each confirmation of the lead returns the high
+watermark and the last stable offset, which bound the next part. Only followers truncate: the log
+stays the same while the broker leads in one epoch. Nothing counts as stored until the metadata
+accepts COPY_SEGMENT_FINISHED. After an error, the next attempt begins at the same offset. It reuses
+what the failed attempt has sent (earlier_streams.py), or the manager deletes those objects.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _LONGEST_NAP_MS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOrder:
-    """Represents one segment to stream from a position on.
+    """Represents one segment to stream, which begins at a position.
 
-    The stream may reuse what the `earlier` streams have sent; with None, it reuses nothing.
-    `waited_ms` is how long the oldest record was known before the stream starts.
+    The stream may reuse what the `earlier` streams have sent; if None, it reuses nothing.
+    `waited_ms` is how long the oldest record was known before the stream started.
     `stored_from_offset` is the first stored offset above `begin`; None if there is none.
     `timeout_ms` includes the rollover time. `limits` may return lower limits later. The attempt
-    ends once the process is `stopping`, or no longer `leads`. After each part and each pause,
-    `progressed` gets the progress, and `ending` decides whether the segment ends.
+    ends once the process is `stopping` or no longer `leads`. After each part and each pause,
+    `progressed` receives the progress, and `ending` decides whether the segment ends.
     """
 
     lead: PartitionLead
@@ -86,7 +86,7 @@ class StreamOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedCopy:
-    """Represents a stored segment, where the next one begins, and whether no records wait."""
+    """Represents a stored segment. If `is_caught_up`, no records from `following` onward wait."""
 
     metadata: RemoteLogSegmentMetadata
     following: LogPosition
@@ -109,7 +109,7 @@ class _OpenSegment:
 class Streamer:
     """Streams segments of one broker to one store. Thread-safe: one call per partition at a time.
 
-    Memory: one piece of the log, the segment's indexes, and what the store's upload buffers.
+    Memory: one piece of the log, the segment's indexes, and the buffers of the store's upload.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Streamer:
 
     @contextmanager
     def _failing(self, order: StreamOrder, segment: _OpenSegment) -> Iterator[None]:
-        """Discard the segment on any error."""
+        """Abort the writer on any error; also record an ordinary error in the account."""
         try:
             yield
         except BaseException as error:
@@ -192,7 +192,7 @@ class Streamer:
             raise
 
     def _planned(self, order: StreamOrder, base_offset: int) -> RemoteLogSegmentMetadata:
-        """Return the segment as it starts, with the names of its objects."""
+        """Return the segment's metadata at its start, with the names of its objects."""
         return self._records.started(
             order.lead,
             order.segment_id,
@@ -211,7 +211,7 @@ class Streamer:
         offsets: PartitionOffsets,
         attempt: CopyAttempt,
     ) -> _OpenSegment:
-        """Record the start, and open the writer. The base offset is that of the first batch."""
+        """Record the start and open the writer. The base offset is that of the first batch."""
         append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
         self._records.require_not_stored(
             started,
@@ -241,8 +241,8 @@ class Streamer:
     ) -> tuple[bool, EndReason]:
         """Append parts until the segment ends; return whether it is caught up, and why it ends.
 
-        `offsets` bounded the first part. While the broker does not answer, or no part can be
-        opened, this method appends nothing and only decides whether the segment ends.
+        `offsets` bounded the first part. While the broker does not answer or no part can be opened,
+        this method appends nothing. It then only decides whether the segment ends.
         """
         is_caught_up, is_answered = False, True
         end_offset = offsets.committed_end_offset
@@ -273,7 +273,7 @@ class Streamer:
                 try:
                     offsets = confirm_lead(self._broker, order.lead)
                     part = self._enter_next_part(opened, order, segment, offsets)
-                except RetriableError:  # nothing of a part is written: the segment stays open
+                except RetriableError:  # no part was begun: the segment stays open
                     is_answered = False
                     continue
                 is_answered = True
@@ -289,7 +289,7 @@ class Streamer:
         segment: _OpenSegment,
         offsets: PartitionOffsets,
     ) -> OpenPart | None:
-        """Open the part after the written ones; None if the segment has all committed records."""
+        """Open the next part; return None if the segment contains all committed records."""
         if offsets.committed_end_offset <= segment.following.offset:
             return None
         return opened.enter_context(
@@ -300,9 +300,9 @@ class Streamer:
     def _open_part(
         self, order: StreamOrder, begin: LogPosition, offsets: PartitionOffsets, size_bytes: int
     ) -> Iterator[OpenPart]:
-        """Open the next part, which ends at the latest where stored records begin or reuse ends.
+        """Open the next part, which ends before the next stored record and the end of the reuse.
 
-        The part ends later if a batch reaches across: no other segment would store that batch.
+        It ends later only if a batch crosses that offset: no other segment would store the batch.
         """
         open_below = partial(
             self._source.open_part,
@@ -344,7 +344,7 @@ class Streamer:
         segment.following = part.following
 
     def _nap(self, until_ms: int, attempt: CopyAttempt) -> None:
-        """Wait for the next check, in short pauses, so that a stop ends the wait."""
+        """Wait for the next check in short pauses, so that the end of the attempt ends the wait."""
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
             attempt.check()
             self._clock.sleep_ms(min(left_ms, _LONGEST_NAP_MS))
@@ -352,7 +352,7 @@ class Streamer:
     def _finish(
         self, order: StreamOrder, segment: _OpenSegment, stored: RemoteLogSegmentMetadata
     ) -> RemoteLogSegmentMetadata:
-        """Record the end. Only a refusal proves that the segment is not stored."""
+        """Record the end. Only a refusal by the metadata proves that the segment is not stored."""
         try:
             return self._records.finish(stored, copy_deadline_ms=segment.deadline_ms)
         except FencedError:
@@ -386,7 +386,7 @@ class Streamer:
     def _confirm_at_last(
         self, order: StreamOrder, stored: RemoteLogSegmentMetadata, attempt: CopyAttempt
     ) -> None:
-        """Confirm store and lead. While one does not answer, retry until the attempt's deadline."""
+        """Confirm the store and the lead; retry until the deadline while either does not answer."""
         while True:
             try:
                 self._records.require_same_store(stored)

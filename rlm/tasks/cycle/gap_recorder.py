@@ -17,7 +17,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_LOST = "records lost before they were stored, gap recorded"
+_LOST = "recorded a gap: its records were lost before they were stored"
 
 
 class GapRecorder:
@@ -31,10 +31,10 @@ class GapRecorder:
     def record_if_repeated(
         self, task: PartitionTask, view: PartitionView, gaps: Sequence[RecordedGap] | None
     ) -> None:
-        """Record gaps that `rlm` did not make, once two cycles in a row have seen gaps.
+        """Record the gaps of external starts, once two consecutive cycles have found gaps.
 
         When a client deletes records through a gateway, the broker accepts the deletion a moment
-        before the metadata topic shows it. Until then the deletion looks like an external start.
+        before the metadata topic records it. Until then, it looks like an external start.
         """
         if gaps is None:
             task.suspects_gaps = False

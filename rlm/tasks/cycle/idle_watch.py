@@ -1,9 +1,9 @@
 """Finds logs whose records, including those of the active segment, are all past the retention.
 
-A broker rolls an idle partition's segment before it deletes the records. While `rlm` disables the
-broker's retention, the broker does neither. Files do not show the age of the newest record in an
-active segment, so this module asks the broker, and only if all rolled segments are past the
-retention.
+If all records of an idle partition are past its retention, a broker rolls the active segment and
+deletes the records. While `rlm` disables the broker's retention, the broker does neither. The files
+do not show the age of the newest record in an active segment. So this module queries the broker,
+but only if all stored and rolled segments are past the retention.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_ASK_INTERVAL_MS = 300_000  # the broker's own interval (log.retention.check.interval.ms)
+_ASK_INTERVAL_MS = 300_000  # Kafka's default of log.retention.check.interval.ms
 
 
 class IdleWatch:
@@ -31,7 +31,7 @@ class IdleWatch:
         self._clock = ports.clock
 
     def check_age(self, task: PartitionTask, view: PartitionView) -> PartitionView:
-        """Return the view, with `is_past_retention` from the broker if a check is due."""
+        """Return the view; if a check is due, with the broker's answer in `is_past_retention`."""
         if not may_be_past_retention(view):
             task.age_asked_ms = None
             return view

@@ -1,13 +1,13 @@
 """Runs one cycle over all partitions of tiered topics that the manager's broker hosts.
 
-    partitions that the broker leads and hosts → their metadata is followed → a task for each led
-    partition → claims
-    → for each task: offsets, disk and remote metadata → view → streams of others fenced → plan
-    → copies, merges and deletions into their lanes, permits to stream
-    → trims that no share group blocks, in one request, or several before plans grow too old
+    led and hosted partitions found → their metadata followed → one task for each led partition
+    → partitions claimed
+    → for each task: offsets, disk and metadata read → view → streams of others fenced → plan
+    → copies, merges and deletions queued in their lanes, streams permitted
+    → trims limited by share groups → trims sent in one request, or in several if plans get old
 
-A cycle decides; lanes run the long work. A cycle decides nothing for a partition whose metadata it
-has not read to the end.
+A cycle decides; lanes run the long work. A cycle decides nothing for a partition until the manager
+has read the partition's metadata to its end.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ _ACCOUNT = "account"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BusyLanes:
-    """Represents what a partition's lanes ran before the cycle read the partition's state."""
+    """Represents which work of a partition ran or waited before the cycle read its state.
+
+    `deletes_by` is the policy of running or waiting deletions; None if there are none.
+    """
 
     is_copying: bool
     is_repairing: bool
@@ -68,7 +71,7 @@ class _BusyLanes:
 
 
 class LeaderCycle:
-    """Reads every led partition and starts what is due. Not thread-safe."""
+    """Evaluates every led partition and starts the work that is due. Not thread-safe."""
 
     def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
@@ -85,7 +88,7 @@ class LeaderCycle:
         metrics: Metrics | None = None,
         outages: OutageWatch | None = None,
     ) -> None:
-        """Without `outages`, check no disk and shed nothing."""
+        """If `outages` is None, check no disk and shed nothing."""
         self._broker = ports.broker
         self._metadata = ports.metadata
         self._hosted = HostedPartitions(ports.source, ports.metadata)
@@ -114,9 +117,9 @@ class LeaderCycle:
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; return a report for each hosted partition of a tiered topic.
 
-        Raises RetriableError if the broker or the metadata topic does not answer, and the errors of
-        `StoreWitness.require`. The cycle then copies, trims, sheds and deletes nothing. Raises
-        InvalidConfigError if the broker's address answers from another cluster.
+        Raises RetriableError if the broker or the metadata topic does not answer. Also raises the
+        errors of `StoreWitness.require`. The cycle then starts no copy, trim, shed or deletion.
+        Raises InvalidConfigError if a broker of another cluster answers at the broker's address.
         """
         self._views.outlook = outlook
         policies = {policy.topic_id: policy for policy in topic_policies(self._metadata)}
@@ -246,7 +249,7 @@ class LeaderCycle:
         return self._fence.fence_open_streams(view)
 
     def _record_losses(self, task: PartitionTask, view: PartitionView, decided: Plan) -> None:
-        """Record the gaps of accepted losses, in a cycle that records no other gap."""
+        """Record the gaps of accepted losses, unless the plan contains other gaps to record."""
         if decided.gaps is None and decided.losses:
             proven = task.take_proven_losses()
             losses = [each for each in decided.losses if each.record.metadata.segment_id in proven]
@@ -255,13 +258,13 @@ class LeaderCycle:
                 self._gaps.record(task, view, gaps)
 
     def _complete_account(self, task: PartitionTask, view: PartitionView) -> None:
-        """Complete the account of offload segments; after an error, the next cycle tries again."""
+        """Complete the accounts of offload segments; after an error, the next cycle tries again."""
         if not view.is_owned or view.newer is not None:
             return
         try:
             self._streams.complete_account(task, view.lineage)
         except TieredStorageError as error:
-            what = "cannot complete the account of offload segments"
+            what = "cannot complete the accounts of offload segments"
             tip = task.topic_id_partition
             if task.log.changed(_ACCOUNT, error.message):
                 _log.info(LogLine(what, topic_partition=tip, error=error))
@@ -284,10 +287,10 @@ class LeaderCycle:
         policies: Mapping[UUID, TopicPolicy],
         trims: dict[TopicIdPartition, TrimPlan],
     ) -> None:
-        """Add the trims of data to shed, after their gaps are recorded.
+        """Record the gaps of the data to shed, then add its trims to `trims`.
 
-        The cycle does not keep the views of all partitions in memory, so this method reads each
-        view again. Data that may no longer be shed stays.
+        The cycle does not keep the views of all partitions in memory, so this method makes each
+        view again. It does not shed data that may no longer be shed.
         """
         chosen = {} if self._outages is None else self._outages.choose()
         for task in tasks:
@@ -314,14 +317,14 @@ class LeaderCycle:
                 trims[tip] = _trim_plan(task, view, decision, asked_at_ms)
 
     def _within_share_groups(self, view: PartitionView, decision: TrimDecision) -> TrimDecision:
-        """Limit a trim by the share groups; read them only for a trim, so that they are recent."""
+        """Limit a trim by the share groups, which are read only if there is a trim."""
         if decision.offset is None:
             return decision
         start = self._share_groups.start_of(view.topic_id_partition)
         return limit_by_share_groups(view, decision, start)
 
     def _trim(self, trims: Mapping[TopicIdPartition, TrimPlan]) -> None:
-        """Carry out trims; the next cycle plans a failed trim again. The reports stay valid."""
+        """Carry out the trims. If they fail, the reports stay valid; the next cycle plans again."""
         try:
             self._trimmer.trim(trims)
         except RetriableError as error:

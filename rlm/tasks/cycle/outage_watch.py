@@ -1,10 +1,10 @@
 """Watches the broker's disks during an outage of the store and chooses what to shed.
 
-**Data loss:** no tier has a copy of shed records. While the store accepts nothing, the broker keeps
-all data that is not stored. This module reports how full each disk is and when it will be full.
-Above the threshold it chooses how much of the oldest data to shed, for topics whose outage policy
-is to shed. A disk sheds at most once per interval, because a broker removes files only at its next
-retention check. Files below the local start that the broker has not yet removed count as removed.
+**Data loss:** no tier contains shed records. While the store accepts nothing, the broker keeps all
+data that is not stored. This module reports how full each disk is and when it will be full. Above
+the threshold, it chooses the oldest data of the topics whose outage policy is `shed`. Data of a
+disk is shed at most once per interval, because a broker removes files only at its next retention
+check. Files below the local start count as removed before the broker removes them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SPANS = ((_HOUR_MS, "within an hour"), (24 * _HOUR_MS, "within a day"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageLimits:
-    """Represents the disk usage above which data is shed, and the least time between sheds."""
+    """Represents the disk usage above which data is shed, and the shortest time between sheds."""
 
     disk_threshold_percent: int = 85
     shed_interval_ms: int = 360_000
@@ -44,7 +44,7 @@ class OutageLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShedDecision:
-    """Represents the offset up to which a partition is shed, and the rule with its values."""
+    """Represents the offset below which a partition's data is shed, and the rule and its values."""
 
     offset: int
     rule: str
@@ -77,7 +77,7 @@ class OutageWatch:
         self._log_once = LogOnce()
 
     def see(self, view: PartitionView) -> None:
-        """Add a led partition to the state of its disk."""
+        """Add a led partition to the state of its disk, unless the disk's usage is not known."""
         try:
             usage = self._disks.usage(view.topic_id_partition)
         except TieredStorageError as error:

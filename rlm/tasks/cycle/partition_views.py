@@ -1,4 +1,4 @@
-"""Reads led partitions: what the broker, its disk, the metadata and this process know of each."""
+"""Builds views of led partitions from the broker, its disk, the metadata and this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rsm.segment.offload_settings import OffloadMode
 class CycleOutlook:
     """Represents what the manager knows before a cycle.
 
-    `untierable` has, by topic id, the rule for each topic that must be neither copied nor trimmed.
+    `untierable` maps topic ids to the rules that forbid copying and trimming these topics.
     While the store is unreachable, a cycle neither copies nor deletes. It still measures lag and
     trims stored segments.
     """
@@ -36,7 +36,7 @@ class CycleOutlook:
 
 
 class WritingLanes(Protocol):
-    """Represents lanes that copy segments; thread-safe."""
+    """Represents lanes of one kind that copy segments. Thread-safe."""
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
         """Return the ids of the segments that are being written for a partition."""
@@ -53,7 +53,7 @@ class PartitionViews:
         lanes: Sequence[WritingLanes],
         limits: PolicyLimits,
     ) -> None:
-        """Read what is in flight from `lanes`, which are all lanes that copy segments."""
+        """Use `lanes`, all lanes that copy segments, to find the segments in flight."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
@@ -65,7 +65,7 @@ class PartitionViews:
         self.outlook = CycleOutlook()
 
     def of_topic(self, topic: str, partition: int | None = None) -> tuple[PartitionView, ...]:
-        """Return current views of the topic's led partitions, or of one of them.
+        """Return current views of the topic's led partitions; only of `partition` if it is given.
 
         Raises RetriableError if the broker does not answer, and any error that prevents a
         partition's view.
@@ -90,7 +90,7 @@ class PartitionViews:
         policy: TopicPolicy,
         offsets: PartitionResults[PartitionOffsets],
     ) -> PartitionView:
-        """Return the view of a partition whose `offsets` the broker has just returned.
+        """Return the view of a partition; `offsets` is a result of `Broker.offsets`, just returned.
 
         Raises the error that prevents the view.
         """

@@ -1,4 +1,4 @@
-"""Reads the share groups of all partitions at once and caches the answer for two seconds."""
+"""Reads the share groups of all partitions at once, and caches the result for two seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT_MS = 2_000
 
 
 class ShareGroupWatch:
-    """Caches the newest answer or error. Not thread-safe."""
+    """Caches the last result or error of `ShareGroups.starts`. Not thread-safe."""
 
     def __init__(self, groups: ShareGroups, clock: Clock) -> None:
         self._groups = groups
@@ -29,7 +29,10 @@ class ShareGroupWatch:
         self._logged = LogOnce()
 
     def start_of(self, partition: TopicIdPartition) -> ShareGroupStart | TieredStorageError | None:
-        """Return the share groups' lowest start, or why it is unknown; None without a group."""
+        """Return the lowest start offset of the partition's share groups; None if there are none.
+
+        Returns the error if that offset is unknown.
+        """
         answer = self._known()
         if isinstance(answer, TieredStorageError):
             return answer

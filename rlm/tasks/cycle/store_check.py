@@ -1,4 +1,4 @@
-"""Checks that the store is reachable, and once whether its rules delete objects."""
+"""Checks that the store is reachable, and reads its lifecycle rules once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoreCheck:
-    """Checks access to one store and, once, its rules. Not thread-safe."""
+    """Checks access to one store, and warns once about its lifecycle rules. Not thread-safe."""
 
     def __init__(self, storage: ChunkStorage, *, key_prefix: str) -> None:
         """Check rules for keys that begin with `key_prefix`, the common prefix of all objects."""
@@ -22,15 +22,16 @@ class StoreCheck:
         self._problem = ""
 
     def step(self) -> None:
-        """Check access, and the rules until they are read. Raises the errors of `check_access`."""
+        """Check access, and the rules until they are read once. Raises `check_access`'s errors."""
         self._storage.check_access()
         if not self._has_read_rules:
             self._read_rules()
 
     def _read_rules(self) -> None:
-        """Log the rules that can affect the objects. After an error, the next call tries again.
+        """Log the rules that can affect the objects.
 
-        Logs an error only if it differs from the previous one.
+        After an error, the next call tries again. Logs an error only if it differs from the
+        previous error.
         """
         try:
             rules = self._storage.lifecycle_rules()
@@ -44,7 +45,7 @@ class StoreCheck:
             if rule.can_affect(self._key_prefix):
                 _log.warning(
                     LogLine(
-                        "the bucket deletes or archives stored segments by itself: remove its rule",
+                        "a rule of the bucket can delete or archive stored segments: remove it",
                         rule=rule,
                     )
                 )

@@ -1,8 +1,8 @@
 """Fences streams that other processes left open, before this manager streams the same records.
 
-A fence records the start of the stream's deletion. After it, the metadata refuses the end of the
-stream (PIP-76 closes a segment before the next one begins). The expiry lanes delete its objects
-later.
+A fence records the start of the stream's deletion. From then, the metadata refuses the stream's
+COPY_SEGMENT_FINISHED (PIP-76 closes a segment before the next one begins). The expiry lanes delete
+the stream's objects later.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StreamFence:
         return replace(view, segments=tuple(fenced.get(record, record) for record in view.segments))
 
     def _fence(self, view: PartitionView, record: SegmentRecord) -> SegmentRecord:
-        """Return the record after the fence; the given record if the metadata refuses the fence."""
+        """Fence one stream; return its new record. Returns `record` if the fence is refused."""
         metadata = record.metadata
         fields = {
             "segment_id": metadata.segment_id,

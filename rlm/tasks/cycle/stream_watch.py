@@ -1,8 +1,8 @@
 """Finds, between cycles, the partitions whose stream is due.
 
-The cycle decides which partitions may be streamed (rlm/policy/stream/permit.py). This module asks
-the broker for the ends of their logs in one request, and offers the due partitions to the lanes. It
-asks nothing about partitions that are not streamed.
+The cycle decides which partitions may be streamed (rlm/policy/stream/permit.py). This module
+fetches the end offsets of these partitions with one request, and offers the due ones to the lanes.
+It sends no request for partitions that are not streamed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.errors import TieredStorageError
 
 WATCH_INTERVAL_MS = 200
-"""The shortest interval between checks; the actual one grows with the rollover time."""
+"""The shortest interval between checks; the actual interval grows with the rollover time."""
 
 
 class StreamWatch:
@@ -33,7 +33,7 @@ class StreamWatch:
         copies: CopyLanes,
         streams: StreamLanes,
     ) -> None:
-        """Check the tasks that `streamed` returns: the last cycle permitted these to stream."""
+        """Check the tasks that `streamed` returns: the last cycle permitted them to stream."""
         self._broker = ports.broker
         self._source = ports.source
         self._clock = ports.clock
@@ -43,7 +43,7 @@ class StreamWatch:
         self._next_check_ms = 0
 
     def step(self) -> None:
-        """Check all permitted partitions without a stream or copy in a lane, if a check is due.
+        """If a check is due, check the permitted partitions that no lane streams or copies.
 
         Raises RetriableError if the broker does not answer.
         """

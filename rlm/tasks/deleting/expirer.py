@@ -2,10 +2,10 @@
 
     DELETE_SEGMENT_STARTED accepted → objects deleted → DELETE_SEGMENT_FINISHED
 
-The started event names the expected state, and the fold refuses it if the state has changed. So a
-copy that has just finished is not deleted as an unfinished one. A failed deletion is retried after
-growing pauses. After the last attempt, or if too many segments fail, it becomes a dead letter. So
-if a store deletes nothing, the dead-letter topic grows and the manager's memory does not.
+The started event names the expected state, and the fold refuses the event if the state has changed.
+So a copy that has just finished is not deleted as an unfinished one. A failed deletion is retried
+after growing pauses. It becomes a dead letter after the last attempt, or if too many segments fail.
+So if a store deletes nothing, the dead-letter topic grows and the manager's memory does not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Expirer:
-    """Deletes segments of one store. Thread-safe: one call per segment at a time.
+    """Deletes segments of one store. Thread-safe, for one call per segment at a time.
 
     Memory: one entry per segment whose deletion fails, at most `max_failing`.
     """
@@ -59,9 +59,9 @@ class Expirer:
     def delete(self, action: DeleteSegment, writer: Writer) -> bool:
         """Continue a deletion as far as possible now; return whether the segment is deleted.
 
-        Raises FencedError if the metadata refuses the decision, RetriableError if the metadata
-        topic cannot be written. An error of the store is counted and retried, and finally becomes a
-        dead letter.
+        Raises FencedError if the metadata refuses the start of the deletion, RetriableError if the
+        metadata topic cannot be written. If the store fails, counts the error and returns False;
+        the last attempt writes a dead letter.
         """
         if self._pauses.is_pausing(action.record.metadata.segment_id.id):
             return False
@@ -98,9 +98,10 @@ class Expirer:
         return True
 
     def _is_read(self, action: DeleteSegment) -> bool:
-        """Return whether a lease covers the segment, such as one taken since the decision.
+        """Return whether a read lease overlaps the segment, for example one taken since the plan.
 
-        The objects then wait for the end of the lease. New lookups no longer find the segment.
+        If so, a later call deletes the objects, after the end of the lease. New lookups no longer
+        find the segment.
         """
         metadata = action.record.metadata
         if metadata.is_open or metadata.state is SegmentState.COPY_SEGMENT_STARTED:
@@ -110,9 +111,9 @@ class Expirer:
         return lease_on(leases, metadata.offsets) is not None
 
     def _may_be_served(self, action: DeleteSegment) -> bool:
-        """Return whether a gateway may still read a segment that was finished until this call.
+        """Return whether a gateway may still read a segment whose deletion this call has started.
 
-        The objects then wait until the gateways have read the started event.
+        If so, a later call deletes the objects, after the gateways have read the started event.
         """
         if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             return False

@@ -1,9 +1,9 @@
-"""Moves a partition's log start, deletes the segments below it, and purges deleted segments.
+"""Moves a partition's log start, proves its losses, and deletes and purges its segments.
 
-A plan may wait for a slot, and a store may be slow. So before each action the lane checks that the
-topic's policy and pauses are still those of the plan. Before it moves the log start by retention,
-it also checks the read leases. After a failed check it drops the rest of the plan, and the next
-cycle plans again.
+A plan may wait for a slot, and a store may be slow. So before each action, the lane checks that the
+topic's policy and pauses are still those of the plan. Before it moves the log start because of
+retention, it also checks the read leases. After a failed check, it drops the rest of the plan, and
+the next cycle plans again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _log = logging.getLogger(__name__)
 
-# The last check before the deletion of a damaged segment may read the whole segment.
+# These pauses are long: a check before the deletion of a damaged segment may read all of it.
 _FIRST_PROOF_PAUSE_MS = 60_000
 _LONGEST_PROOF_PAUSE_MS = 3_600_000
 
@@ -46,7 +46,7 @@ _LEFTOVERS = "leftovers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ExpiryJob:
-    """Represents a plan's deletions for a partition, and the policy and pauses of the plan."""
+    """Represents a partition's plan, with the policy and the pauses for which it was made."""
 
     carry_out: Callable[[_ExpiryJob], None]
     task: PartitionTask
@@ -87,7 +87,7 @@ class ExpiryLanes:
     def offer(self, task: PartitionTask, view: PartitionView, plan: Plan) -> None:
         """Queue a plan's log start, losses, deletions and purges, unless this partition is busy.
 
-        `view` is the view of the plan.
+        `view` is the view from which the plan was made.
         """
         if plan.log_start or plan.losses or plan.deletions or plan.purges:
             job = _ExpiryJob(
@@ -100,7 +100,7 @@ class ExpiryLanes:
             self._lanes.offer(task.topic_id_partition, job)
 
     def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
-        """Return the policy of the plan that runs or waits for a partition; None without one."""
+        """Return the policy of the plan that runs or waits for a partition; None if none does."""
         job = self._lanes.job(tip)
         return job.policy if isinstance(job, _ExpiryJob) else None
 
@@ -147,7 +147,7 @@ class ExpiryLanes:
             job.task.prove_losses(proven)
 
     def _is_proven(self, metadata: RemoteLogSegmentMetadata, require: Callable[[], None]) -> bool:
-        """Return whether to delete or give up a segment now; a failed check delays no other."""
+        """Return whether `require` allows the action; a failed check delays only this segment."""
         segment_id = metadata.segment_id
         if self._proof_pauses.is_pausing(segment_id):
             return False
@@ -163,9 +163,9 @@ class ExpiryLanes:
         return True
 
     def _purge(self, task: PartitionTask, record: SegmentRecord) -> None:
-        """Remove a segment's records, unless the store cannot delete the leftovers of its copy."""
+        """Remove a segment's records; keep them if the store cannot delete the copy's leftovers."""
         segment_id = record.metadata.segment_id
-        if has_never_finished(record):  # its writer may write objects after the deletion
+        if has_never_finished(record):  # its writer may have written objects after the deletion
             try:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:
@@ -195,7 +195,7 @@ class ExpiryLanes:
         if topic_policy(self._metadata, topic_id) != job.policy:
             raise StoppedError("cannot finish the expiry plan: the topic's policy has changed")
         if paused_tasks(self._metadata, topic_id) != job.paused:
-            raise StoppedError("cannot finish the expiry plan: the topic's pause has changed")
+            raise StoppedError("cannot finish the expiry plan: the topic's pauses have changed")
 
     def _require_not_leased(self, tip: TopicIdPartition, offset: int) -> None:
         """Raise StoppedError if a lease that was taken after the plan blocks this log start."""

@@ -1,10 +1,11 @@
-"""Takes an operator's requests to delete the streamed segments of a partition (PIP-76's rollback).
+"""Records requests to delete the streamed segments of a partition (PIP-76's rollback).
 
     rlm segments delete --streamed → request at the leader's manager → its cycles copy and delete
 
-The manager keeps a request until it loses the lead, or the topic's policy changes; the command
-repeats it until nothing is left. The account of offload segments selects the segments. The records
-of all stored segments decide what may be deleted (rlm/policy/stream/deletion.py).
+The manager keeps a request until its broker loses the lead or the topic's policy changes. The
+command repeats the request until no segment is left. The account of offload segments shows which
+segments are streamed. The records of all stored segments show which of them may be deleted
+(rlm/policy/stream/deletion.py).
 """
 
 from __future__ import annotations

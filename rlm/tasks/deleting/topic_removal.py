@@ -1,10 +1,10 @@
-"""Deletes the stored data of deleted topics, in any state of their policy.
+"""Deletes the stored data of deleted topics, whatever the state of their policies.
 
-    policy without its topic, for the whole grace → its partitions, as the metadata knows them
-    → each partition removed as rlm.policy.removal decides → policy dropped
+    policy without its topic, for the whole grace period → its partitions, as the metadata knows
+    them → each partition removed as rlm.policy.removal decides → policy purged
 
 Each phase is recorded in the metadata before the next one starts. So a later run, or another
-broker's manager, continues where the last one ended. A new topic with the old name has another id
+broker's manager, continues where the last one stopped. A new topic with the old name has another id
 and is not affected. A pause of deletions stops the removal before the next segment and before the
 next phase; a running deletion of a segment still finishes. The removal also stops if the topic is
 found again.
@@ -44,14 +44,14 @@ _log = logging.getLogger(__name__)
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
-"""Returns the ids of the topics that the cluster does not have; the argument has names by id.
+"""Returns the ids of the topics that the cluster does not have. The argument maps ids to names.
 
 Raises RetriableError if a live broker does not answer.
 """
 
 
 class RemovalStatus(Enum):
-    """Represents how far a removal is, as the gauge of deleted topics shows it."""
+    """Represents the progress of a removal: the label values of `rlm_deleted_topics`."""
 
     WAITING = "waiting"
     DELETING = "deleting"
@@ -81,7 +81,7 @@ class TopicRemoval:
         """Act on a topic only after it has been missing for `grace_ms`.
 
         `stopping` ends jobs of `lanes`. `drop_originals` deletes a topic's originals from the
-        store; idempotent.
+        store, and is idempotent.
         """
         self._node_id = ports.broker.node_id
         self._source = ports.source
@@ -105,8 +105,8 @@ class TopicRemoval:
     def step(self) -> None:
         """Check once for deleted topics and start the removals that are due; wait for none.
 
-        Raises RetriableError if the cluster, the log dirs or the metadata do not answer. Then no
-        further topic counts as deleted.
+        Raises RetriableError if the cluster does not answer, or the log dirs or the metadata cannot
+        be read. Then no further topic counts as deleted.
         """
         policies = {policy.topic_id: policy for policy in topic_policies(self._metadata)}
         self._note_missing(policies)
@@ -140,7 +140,7 @@ class TopicRemoval:
             _log.warning(
                 LogLine(
                     "tiered topic was deleted: its stored data will be deleted",
-                    advice="`rlm pause` stops that",
+                    advice="`rlm pause` prevents this",
                     topic=policies[topic_id].topic,
                     topic_id=topic_id,
                     grace_ms=self._grace_ms,
@@ -152,7 +152,7 @@ class TopicRemoval:
         self._log_once.retain(missing)
 
     def _is_confirmed(self, topic_id: UUID) -> bool:
-        """Return whether the topic has been missing for the whole grace."""
+        """Return whether the topic has been missing for the whole grace period."""
         since_ms = self._missing_since_ms[topic_id]
         return self._clock.monotonic_ms() - since_ms >= self._grace_ms
 
@@ -165,7 +165,7 @@ class TopicRemoval:
             if self._log_once.changed(topic_id, "paused"):
                 _log.warning(
                     LogLine(
-                        "removal of a deleted topic is paused (rlm resume)",
+                        "removal of a deleted topic is paused: `rlm resume` continues it",
                         topic=policy.topic,
                         topic_id=topic_id,
                     )
@@ -181,7 +181,7 @@ class TopicRemoval:
         return remover == self._node_id
 
     def _show(self, missing: Iterable[TopicPolicy], own: Collection[UUID]) -> None:
-        """Set the gauge for missing topics; remove all others, so that alerts clear."""
+        """Set the gauge of each missing topic; remove the other gauges, so that alerts clear."""
         counts = Counter[tuple[str, str]]()
         for policy in missing:
             status = self._status_of(policy, is_own=policy.topic_id in own)
@@ -194,7 +194,7 @@ class TopicRemoval:
         self._shown = set(counts)
 
     def _status_of(self, policy: TopicPolicy, *, is_own: bool) -> RemovalStatus | None:
-        """Return how far a removal is; None if another manager deletes, or all is deleted."""
+        """Return the status of a removal; None if another manager deletes or nothing is left."""
         if self._is_paused(policy.topic_id):
             return RemovalStatus.PAUSED
         if not self._is_confirmed(policy.topic_id):
@@ -202,7 +202,7 @@ class TopicRemoval:
         return RemovalStatus.DELETING if is_own and self._is_undeleted(policy) else None
 
     def _is_undeleted(self, policy: TopicPolicy) -> bool:
-        """Return whether a segment is not deleted yet; true if the metadata is not read yet."""
+        """Return whether a segment is not deleted yet; True if the metadata cannot be read now."""
         try:
             return any(
                 any(self._metadata.list_remote_log_segments(tip))
@@ -215,7 +215,7 @@ class TopicRemoval:
         return PausableTask.DELETE in paused_tasks(self._metadata, topic_id)
 
     def _may_continue(self, tip: TopicIdPartition) -> bool:
-        is_missing = tip.topic_id in self._missing_since_ms  # `step` replaces it as a whole
+        is_missing = tip.topic_id in self._missing_since_ms  # `step` replaces the dict as a whole
         return is_missing and not self._stopping.is_set() and not self._is_paused(tip.topic_id)
 
     def _remove(self, policy: TopicPolicy) -> None:
@@ -251,8 +251,8 @@ class TopicRemoval:
                 if not self._carry_out(tip, plan_removal(remains), remains):
                     return
         except TieredStorageError as error:
-            # The partitions of a topic mostly fail with the same error, so success of one does not
-            # clear the logged error.
+            # The partitions of a topic mostly fail with the same error. So the success of one
+            # partition does not clear the logged error.
             if self._log_once.changed((tip.topic_id, "given up"), error.message):
                 _log.warning(
                     LogLine(
@@ -280,7 +280,7 @@ class TopicRemoval:
     def _carry_out(
         self, tip: TopicIdPartition, plan: RemovalPlan, remains: PartitionRemains
     ) -> bool:
-        """Carry out a plan; return whether the removal advanced, so more may follow at once."""
+        """Carry out a plan; return whether the next plan can follow at once."""
         if plan.should_claim:
             claim = LeadershipClaimed(
                 event_id=self._new_id(),

@@ -4,9 +4,10 @@
     → broker confirms the lead in the claim's epoch → plan recent → own claim still the newest
     → records of the plan still stored → DeleteRecords, one request for many partitions
 
-DeleteRecords carries no leader epoch. So the trimmer sends it only to its own broker, right after
-that broker answers an epoch-checked request, and only for a recent plan. **Data loss:** a process
-that was suspended could otherwise delete records that an unclean leader wrote in the meantime.
+**Data loss:** DeleteRecords carries no leader epoch, so a process that was suspended could delete
+records that an unclean leader wrote in the meantime. Therefore the trimmer sends DeleteRecords only
+to its own broker, right after that broker answers an epoch-checked request. It carries out only
+recent plans.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _TRIM = "trim"
 class TrimPlan:
     """Represents a trim decided at `planned_at_ms` (monotonic), with its partition and rule.
 
-    `is_stored` requires that all records to trim are stored. If False, the trim sheds or expires
+    If `is_stored`, all records to trim must still be stored. If not, the trim sheds or expires
     records.
     """
 
@@ -64,7 +65,7 @@ class Trimmer:
         self._plan_max_age_ms = plan_max_age_ms
 
     def is_due(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> bool:
-        """Return whether the first and oldest plan has reached half of its maximum age."""
+        """Return whether the first plan, the oldest, is older than half of the maximum age."""
         first = next(iter(plans.values()), None)
         if first is None:
             return False
@@ -73,8 +74,8 @@ class Trimmer:
     def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
         """Carry out trims; return the new local start offset of each trimmed partition.
 
-        A partition that fails a check is left out, and the next cycle plans it again. Raises
-        RetriableError if the broker does not answer.
+        Skips a partition that fails a check; the next cycle plans it again. Raises RetriableError
+        if the broker does not answer.
         """
         trimmed: dict[TopicIdPartition, int] = {}
         recorded: dict[TopicIdPartition, TrimPlan] = {}
@@ -100,7 +101,7 @@ class Trimmer:
             }
         )
         for tip, error in results.failed.items():
-            _log_failure("trim failed", confirmed[tip].task, error)
+            _log_failure("cannot trim", confirmed[tip].task, error)
         for tip, local_start_offset in results.succeeded.items():
             confirmed[tip].task.log.clear(_TRIM)
             _log.info(
@@ -133,21 +134,21 @@ class Trimmer:
                 )
             )
         except RetriableError as error:
-            _warn("trim not recorded", plan.task, error.message)
+            _warn("cannot record a trim", plan.task, error.message)
             return False
         if not result.accepted:
-            _warn("trim refused", plan.task, str(result.refusal))
+            _warn("the metadata refused a trim", plan.task, str(result.refusal))
         return result.accepted
 
     def _confirm(
         self, plans: Mapping[TopicIdPartition, TrimPlan]
     ) -> Mapping[TopicIdPartition, TrimPlan]:
-        """Return the plans that are still valid right before the deletion."""
+        """Return the plans that are still valid, right before the deletion."""
         if not plans:
             return {}
         offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
         now_ms = self._clock.monotonic_ms()
-        given_up = "trim given up"
+        given_up = "gave up a trim"
         confirmed = {}
         for tip, plan in plans.items():
             if tip in offsets.failed:
@@ -167,10 +168,10 @@ class Trimmer:
     def _is_still_stored(
         self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int
     ) -> bool:
-        """Return whether the metadata, read up to the trim's record, shows all records as stored.
+        """Return whether the records to trim are still stored, or need not be.
 
-        Records below the log start or the local start need not be stored. A damaged segment does
-        not count.
+        The metadata has been read up to the trim's record. Records below the log start or the local
+        start need not be stored. A damaged segment does not count as stored.
         """
         state = self._metadata.partition_state(tip)
         start_offset = max(local_start_offset, state.log_start_offset or 0)

@@ -1,9 +1,9 @@
 """Checks each stored object that a process reported as missing or corrupt.
 
-Covers the partitions that this manager leads. An anomaly ends when its object is whole or its
-segment is not finished. The cycle copies damaged segments again (rlm/policy/repair.py). The check
-also reads segments with the same offsets, because only a segment that it found whole can replace a
-damaged one.
+Checks only partitions that this manager leads. An anomaly ends when its object is found whole or
+its segment is no longer in the state COPY_SEGMENT_FINISHED. The cycle copies damaged segments again
+(rlm/policy/repair.py). The check also reads segments that overlap a damaged one, because only a
+segment that the check found whole can replace it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ _ANOMALY = "anomaly"
 class AnomalyCheck:
     """Finds the damage of the led partitions and records it in their tasks. Not thread-safe.
 
-    A check asks the store for length and checksum, at most once a minute per segment, or at once
-    after a reader cleared the anomaly. If bytes were reported as corrupt, it reads the objects
-    instead, after pauses that grow to an hour. It does not read them within an hour after it found
-    them whole. Only a check by this manager ends the damage that it found.
+    A check asks the store for lengths and checksums, at most once a minute per segment. After a
+    reader has cleared the anomaly, it asks at once. If bytes were reported as corrupt, the check
+    reads the objects instead, after pauses that grow to an hour. It does not read objects again
+    within an hour after it found them whole. Damage that this manager found ends only with a check
+    by this manager.
 
-    Memory: one entry per damaged segment, one per segment with the same offsets, and one per
-    segment that was read in the last two hours.
+    Memory: one entry per damaged segment, one per segment that overlaps a damaged one, and one per
+    segment that a read found whole in the last two hours.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class AnomalyCheck:
         stopping: Event,
         throttle: CopyThrottle | None = None,
     ) -> None:
-        """Check the partitions that `led` returns; without `throttle`, reads have no rate limit."""
+        """Check the partitions that `led` returns. If `throttle` is None, reads are not limited."""
         self._metadata = ports.metadata
         self._clock = ports.clock
         self._led = led
@@ -156,7 +157,7 @@ class AnomalyCheck:
     def _check_whole(
         self, task: PartitionTask, check: DamageCheck, metadata: RemoteLogSegmentMetadata
     ) -> None:
-        """Read the segment the first time, later check length and checksum; report damage."""
+        """Read a segment not yet found whole, else check lengths and checksums; report damage."""
         segment_id = metadata.segment_id
         is_read = segment_id not in check.whole
         if is_read and check.reads.is_pausing(segment_id):
@@ -226,7 +227,7 @@ class AnomalyCheck:
         segment_id: RemoteLogSegmentId,
         faults: Iterable[ObjectFault],
     ) -> None:
-        """Record damage that has no record: a reader of one intact range may have cleared it."""
+        """Record faults that have no record: a reader of an intact range may have cleared it."""
         try:
             for fault in faults:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
@@ -243,7 +244,7 @@ class AnomalyCheck:
     def _faults(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool
     ) -> tuple[ObjectFault, ...] | None:
-        """Return the damaged objects; None if the store cannot answer now."""
+        """Return the damaged objects; None if the store cannot answer or the process stops."""
         try:
             return self._check.faults(metadata, read=read)
         except (RetriableError, StoppedError) as error:

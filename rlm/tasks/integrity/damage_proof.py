@@ -1,7 +1,7 @@
-"""Checks segments a last time before one of them is deleted, or its loss is recorded.
+"""Checks segments a last time before one of them is deleted or given up.
 
-Since the check that found the damage, the object may have been restored. A segment with the same
-records may have been damaged, too. In both cases nothing is deleted.
+Since the check that found the damage, the object may have been restored, or the replacement may
+have been damaged. In both cases, nothing is deleted.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ _TIMEOUT_MS = 600_000
 
 
 class DamageProof:
-    """Compares objects by length and checksum, and reads corrupt segments. Thread-safe."""
+    """Checks lengths and checksums, and reads segments reported as corrupt. Thread-safe."""
 
     def __init__(self, ports: Ports, stopping: Event) -> None:
         self._metadata = ports.metadata
         self._check = SegmentObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
 
     def require(self, action: DeleteSegment) -> None:
-        """Raise FencedError if the damaged segment is whole, or a replacement is not whole.
+        """Raise FencedError if the damaged segment is whole again, or a replacement is not whole.
 
-        Checks nothing for other deletions. Raises RetriableError if the store cannot answer.
+        Checks nothing if the segment is neither damaged nor replaced. Raises RetriableError if the
+        store cannot answer, StoppedError if the process stops.
         """
         if action.is_damaged:
             self.require_damaged(action.record.metadata)
@@ -39,7 +40,7 @@ class DamageProof:
     def require_damaged(self, metadata: RemoteLogSegmentMetadata) -> None:
         """Raise FencedError if all objects of a segment are whole.
 
-        Raises RetriableError if the store cannot answer.
+        Raises RetriableError if the store cannot answer, StoppedError if the process stops.
         """
         state = self._metadata.partition_state(metadata.topic_id_partition)
         is_corrupt = any(

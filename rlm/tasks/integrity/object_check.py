@@ -30,7 +30,7 @@ class SegmentObjectCheck:
         self._throttle = throttle
 
     def faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
-        """Return the damaged objects; if `read`, check their bytes, else length and checksum.
+        """Return the damaged objects. Checks all bytes if `read`, else lengths and checksums.
 
         Raises RetriableError if the store cannot answer, StoppedError if the process stops.
         """
@@ -46,5 +46,5 @@ class SegmentObjectCheck:
 
 
 def objects_bytes(metadata: RemoteLogSegmentMetadata) -> int:
-    """Return the sum of the recorded lengths; an object without one counts as 0 bytes."""
+    """Return the sum of the recorded lengths; an object without a recorded length counts as 0."""
     return sum(each.length_bytes or 0 for each in metadata.objects)

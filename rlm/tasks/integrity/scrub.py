@@ -1,8 +1,8 @@
 """Checks all stored objects of led partitions slowly, to find damage before a reader does.
 
-Each pass checks length and checksum of every object of finished segments. It also reads a share of
-the segments. The number of the pass selects them, so each segment is read in one of several passes,
-however long a pass takes. Damage is recorded as an anomaly, which
+Each pass checks the length and checksum of every object of the finished segments. It also reads a
+share of the segments. The number of the pass selects this share, so each segment is read in one of
+several passes, however long a pass takes. Damage is recorded as an anomaly, which
 `rlm.tasks.integrity.anomaly_check` handles.
 """
 
@@ -43,7 +43,7 @@ _POSTPONED_MAX_COUNT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrubLimits:
-    """Represents the scrub settings, named as in the configuration; `interval_ms` 0 disables it."""
+    """Represents the scrub settings, named like their keys; `interval_ms` 0 disables scrubs."""
 
     interval_ms: int
     segments_per_second: int
@@ -54,7 +54,7 @@ class PassNumber(Protocol):
     """Counts passes, also across restarts. Not thread-safe; no call raises."""
 
     def begin(self) -> int:
-        """Return the number of the pass that starts; the same number until a pass ends."""
+        """Return the number of the pass that starts; it stays the same until a pass ends."""
 
     def end(self) -> None:
         """Record that the pass has ended, so that the next pass gets the next number."""
@@ -64,7 +64,7 @@ class Scrub:
     """Checks stored objects in passes. Not thread-safe.
 
     A segment that cannot be checked is tried again at the end of the pass: three times in all,
-    after growing pauses of a minute or more. The next pass starts with all segments. Memory: the
+    after growing pauses of a minute or more. The next pass covers all segments again. Memory: the
     ids of one partition's segments, and up to 1,000 ids of unchecked segments.
     """
 
@@ -82,8 +82,9 @@ class Scrub:
     ) -> None:
         """Check the partitions that `led` returns; `throttle` limits the rate of all reads.
 
-        `pick` returns a number below its argument: the partition that a pass starts with. Otherwise
-        restarts that interrupt every pass would always skip the same partitions.
+        `pick(n)` returns a random number below n, which selects the partition that a pass starts
+        with. With a fixed order, restarts that interrupt every pass would always skip the same
+        partitions.
         """
         self._metadata = ports.metadata
         self._clock = ports.clock
@@ -160,7 +161,8 @@ class Scrub:
     def _next_segment(self) -> RemoteLogSegmentId | None:
         """Return the next segment; None if the pass has ended or only waits to retry segments."""
         while not self._segments and self._partitions:
-            # The partition moves to the end first: one that cannot be listed delays no other.
+            # The partition moves to the end first, so that it delays no other if it cannot be
+            # listed.
             tip = self._partitions.popleft()
             self._partitions.append(tip)
             self._segments.extend(self._stored_of(tip))
@@ -202,7 +204,7 @@ class Scrub:
         self._metrics.scrub_pass_ended.set(self._clock.wall_ms() / 1000)
 
     def _stored_of(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentId]:
-        """Return a partition's finished segments; none if the broker no longer leads it."""
+        """Return the ids of a partition's finished segments; none if it is no longer led."""
         if tip not in set(self._led()):
             return ()
         states = (SegmentState.COPY_SEGMENT_FINISHED,)

@@ -1,6 +1,6 @@
 """Registers this process in the metadata topic at an interval, as long as it runs.
 
-From other registrations, a manager finds a second manager that serves its broker by mistake.
+In the registrations, a manager finds a second manager that serves the same broker by mistake.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessDescription:
-    """Represents what a process reports of itself in every heartbeat."""
+    """Represents what a process reports about itself in every heartbeat."""
 
     process_id: UUID
     role: ProcessRole
@@ -42,10 +42,10 @@ class ProcessDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessState:
-    """Represents the present state of a process. Empty and UNKNOWN mean not known.
+    """Represents the present state of a process. An empty value or UNKNOWN means "not known".
 
     `http_address` is where other hosts reach the HTTP server. `gateway_address` is where clients
-    find a gateway; it is empty if no client may be redirected to it.
+    reach the gateway; it is empty if no client may be redirected there.
     """
 
     http_address: str = ""
@@ -60,11 +60,11 @@ STOPPED = ProcessState(readiness=ProcessReadiness.STOPPED)
 """The last state of a process that was asked to stop: others count the process as gone at once."""
 
 SIGN_OFF_MS = 3_000
-"""How long a process may take to register as stopped: its cluster may be stopping, too."""
+"""The longest time for which a process tries to register as stopped: the cluster may stop, too."""
 
 
 class Heartbeat:
-    """Publishes one registration per `step`."""
+    """Publishes one registration in each call of `step`."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class HeartbeatWatch:
         self._lock = Lock()
 
     def begin(self) -> None:
-        """Expect heartbeats from now on, unless they are expected already."""
+        """Start to expect heartbeats, unless they are expected already."""
         with self._lock:
             if self._last_ms is None:
                 self._last_ms = self._clock.monotonic_ms()
@@ -137,7 +137,7 @@ class HeartbeatWatch:
     def with_problems(
         self, reasons: Sequence[str], failure: Exception | None, *, is_metadata_ready: bool
     ) -> tuple[str, ...]:
-        """Return why a process is not ready, each reason once, heartbeat problems last.
+        """Return why the process is not ready: each reason once, heartbeat problems last.
 
         `failure` is the error of the last heartbeat.
         """
@@ -145,7 +145,7 @@ class HeartbeatWatch:
         return tuple(dict.fromkeys(str(each) for each in found if each is not None))
 
     def problem(self, *, is_metadata_ready: bool) -> str | None:
-        """Return a problem if expected heartbeats are missing, else None.
+        """Return the problem if expected heartbeats are missing; None otherwise.
 
         Missing heartbeats prove an unreachable cluster only if this process can use the metadata. A
         full disk, for example, prevents it from reading what it wrote.

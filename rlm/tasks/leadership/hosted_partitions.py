@@ -1,8 +1,8 @@
 """Makes the metadata follow the partitions that the broker hosts.
 
-The broker's own answer names the partitions that it leads; its log dirs show the others. While the
-log dirs cannot be read, no partition counts as removed: an offline log dir must not stop the work
-on led partitions.
+The broker's own response names the partitions that it leads; its log dirs show the others. While
+the log dirs cannot be read, no partition counts as removed: an offline log dir must not stop the
+work on led partitions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class HostedPartitions:
-    """Tracks the hosted partitions of tiered topics, in memory. Not thread-safe."""
+    """Remembers the hosted partitions of tiered topics. Not thread-safe."""
 
     def __init__(self, source: LogSource, metadata: RemoteLogMetadataManager) -> None:
         self._source = source
@@ -33,7 +33,10 @@ class HostedPartitions:
     def step(
         self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
     ) -> tuple[TopicIdPartition, ...]:
-        """Return hosted, not led partitions of `tiered` topics; none if log dirs are unreadable."""
+        """Update which partitions the metadata follows; return those hosted but not led.
+
+        Returns only partitions of `tiered` topics, and none if the log dirs cannot be read.
+        """
         try:
             here = self._source.partitions()
         except RetriableError as error:

@@ -1,4 +1,4 @@
-"""Claims the partitions that the manager's broker leads, and keeps a task for each of them.
+"""Claims the partitions that the manager's broker leads, and keeps a task for each partition.
 
 A manager decides nothing before its own claim has come back through the metadata topic: by then, it
 has read all earlier decisions. A claim carries the whole lineage, joined from the stored lineage
@@ -36,9 +36,9 @@ _CLAIM = "claim"
 
 
 class Leadership:
-    """Represents the partitions that the broker leads, and which of them this process has claimed.
+    """Represents the partitions that the broker leads, and this process's claims of them.
 
-    One thread begins, claims and drops tasks; everything else is thread-safe.
+    Only one thread may call `keep_only` and `claim_all`; all else is thread-safe.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Leadership:
         """Claim with `incarnation` as the id of this run.
 
         `alone` returns whether no other live manager of the broker is known. `executor` publishes
-        claims in parallel; without it they run one after the other. Claims that take longer than
-        `notice_after_ms` are logged.
+        claims in parallel; if it is None, they run one after the other. Claims that take longer
+        than `notice_after_ms` are logged.
         """
         self._notice_after_ms = notice_after_ms
         self._executor = executor
@@ -66,7 +66,7 @@ class Leadership:
         self._new_id = ports.new_id
         self._gone_log = LogOnce()
         self._tasks: dict[TopicIdPartition, PartitionTask] = {}
-        """Replaced as a whole, never changed: other threads read it without a lock."""
+        """This dict is replaced as a whole, never changed: other threads read it without a lock."""
 
     def tasks(self) -> tuple[PartitionTask, ...]:
         """Return a task for each partition that the broker leads."""
@@ -80,12 +80,12 @@ class Leadership:
         return tuple(task.topic_id_partition for task in self.led())
 
     def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionTask, ...]:
-        """Drop the tasks of lost leads and begin those of new ones; return the unclaimed tasks."""
+        """Drop the tasks of lost leads, begin those of new leads; return the unclaimed tasks."""
         before = self._tasks
         self._tasks = {
             tip: self._task(before.get(tip), tip, epoch) for tip, epoch in leader_epochs.items()
         }
-        # Topics without a lead stay for one call: their jobs may still fail with a logged error.
+        # The log keeps a topic for one call after its last lead is lost: its jobs may still fail.
         self._gone_log.retain({tip.topic_id for tip in (*before, *leader_epochs)})
         for tip, task in before.items():
             if self._tasks.get(tip) is not task:
@@ -95,7 +95,7 @@ class Leadership:
     def _task(
         self, present: PartitionTask | None, tip: TopicIdPartition, epoch: int
     ) -> PartitionTask:
-        """Return the present task if it has this epoch and may continue, else a new one."""
+        """Return the present task if it has this epoch and may continue; else a new task."""
         if (
             present is not None
             and present.leader_epoch == epoch
@@ -108,7 +108,7 @@ class Leadership:
         return PartitionTask(PartitionLead(topic_id_partition=tip, writer=writer), self._gone_log)
 
     def _is_abandoned(self, task: PartitionTask) -> bool:
-        """Return whether a process that is now gone took the claim in the same leader epoch."""
+        """Return whether another process claimed in the same leader epoch and is now gone."""
         if not task.leads:
             return False
         owner = self._metadata.partition_state(task.topic_id_partition).owner
@@ -123,7 +123,7 @@ class Leadership:
     def claim_all(self, tasks: Iterable[PartitionTask]) -> None:
         """Claim all tasks together; log failures, which the next cycle retries.
 
-        One request finds which partitions' metadata is read to the end.
+        One request finds the partitions whose metadata is read to the end; the others wait.
         """
         wanted = {task.topic_id_partition: task for task in tasks}
         if not wanted:
@@ -172,7 +172,8 @@ class Leadership:
     def claim(self, task: PartitionTask) -> None:
         """Publish a claim; on return the task leads the partition, unless the claim was refused.
 
-        The caller has read the partition's metadata to the end, so all earlier decisions are known.
+        Call this only after the partition's metadata is read to the end, so that all earlier
+        decisions are known.
         """
         tip = task.topic_id_partition
         stored = self._metadata.partition_state(tip).lineage
@@ -188,7 +189,8 @@ class Leadership:
             )
         )
         if not result.accepted:
-            _log_changes(logging.WARNING, "claim refused", task, reason=result.refusal)
+            what = "the metadata refused the claim"
+            _log_changes(logging.WARNING, what, task, reason=result.refusal)
             return
         task.leads = True
         task.log.clear(_CLAIM)
@@ -205,7 +207,7 @@ def _log_changes(level: int, what: str, task: PartitionTask, **fields: object) -
 
 @contextmanager
 def _call_if_late(notice: Callable[[], None], after_ms: int) -> Iterator[None]:
-    """Call `notice` once on its own thread if the block takes longer than `after_ms`."""
+    """Call `notice` once, on a separate thread, if the block takes longer than `after_ms`."""
     timer = Timer(after_ms / 1000, notice)
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Identifies the right to act for one partition: one leader epoch, one run of this process."""
+"""Represents the right to act for a partition in one leader epoch and one run of this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PartitionLead:
 def confirm_lead(broker: Broker, lead: PartitionLead) -> PartitionOffsets:
     """Return the partition's offsets if the broker still leads it in the epoch of `lead`.
 
-    Raises FencedError if it does not lead, RetriableError if the broker cannot answer.
+    Raises FencedError if the broker does not lead it, RetriableError if the broker cannot answer.
     """
     tip = lead.topic_id_partition
     results = broker.offsets({tip: lead.writer.leader_epoch})

@@ -1,14 +1,13 @@
-"""Represents the work for one led partition, and all that the manager remembers of it.
+"""Represents the work for one led partition, and all that the manager remembers about it.
 
     the broker leads in a new epoch → task → claim accepted → cycles, lanes and checks use the task
     → the broker loses the lead, or leads in another epoch → the task is dropped
 
-This is KIP-405's leader task. A partition that the broker follows has no state beyond the metadata
-that this process follows for it (rlm/tasks/leadership/hosted_partitions.py).
+This is KIP-405's leader task. For a partition that the broker follows, the manager keeps only the
+metadata (rlm/tasks/leadership/hosted_partitions.py).
 
-What runs at the moment is not part of a task: a lane knows its queued and running jobs, because a
-running job outlives the lead until its next check. A job keeps its task, and ends once `leads` is
-false.
+A task does not contain its jobs: the lanes know the queued and running ones, because a running job
+outlives the lead until its next check. A job refers to its task, and ends once `leads` is False.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class UnexpectedError(RetriableError):
 class CopyHistory:
     """Remembers how the last copies of one lane ended for a partition. Thread-safe.
 
-    The lane writes it: the thread of a copy, or the cycle's thread for a copy that hangs.
+    The thread of a copy records the result; for a copy that hangs, the cycle's thread does.
     """
 
     __slots__ = ("_corrupt_failures", "_failure", "_failures", "_lock", "_stopped_at_offset")
@@ -57,7 +56,7 @@ class CopyHistory:
 
     @property
     def failure(self) -> AttemptFailure | None:
-        """Return why the last attempts failed; None if the last one succeeded."""
+        """Return why the last attempts failed; None if the last one succeeded or none has ended."""
         return self._failure
 
     def allows(self, base_offset: int, now_ms: int) -> bool:
@@ -96,7 +95,7 @@ class CopyHistory:
         return failure
 
     def record_success(self) -> AttemptFailure | None:
-        """Forget all failures; return the last one."""
+        """Forget all failures; return the last one, if any."""
         with self._lock:
             failure, self._failure = self._failure, None
             self._failures = self._corrupt_failures = self._stopped_at_offset = None
@@ -107,7 +106,8 @@ class CopyHistory:
 class DamageCheck:
     """Represents the damaged segments of a partition, and the whole ones that may replace them.
 
-    Pauses: `object_checks` between checks of a segment's objects, `reads` between reads of them.
+    `object_checks` contains the pauses between checks of a segment's objects, `reads` the pauses
+    between reads of the objects.
     """
 
     object_checks: RetryPauses
@@ -135,9 +135,9 @@ class PartitionTask:
         unsupported                     the lane of merges; a new value each time
         requested deletions             the thread of a command's request
 
-    Every thread may read the fields, except where this table forbids it. A new kind of lane gets a
-    field of its own. Memory: 1 kB, one entry per damaged or unsupported segment and one id per
-    segment of a requested deletion, for each partition that the broker leads.
+    Every thread may read the fields, except where this table forbids it. A new kind of lane gets
+    its own field. Memory for each led partition: 1 kB, one entry per damaged or unsupported
+    segment, and one id per segment of a requested deletion.
     """
 
     __slots__ = (
@@ -162,10 +162,10 @@ class PartitionTask:
     )
 
     def __init__(self, lead: PartitionLead, gone_log: LogOnce) -> None:
-        """Share `gone_log` among all tasks, for what is logged once per topic."""
+        """Share `gone_log` with all tasks, for what is logged once per topic."""
         self.lead = lead
         self.leads = False
-        """Whether the claim of this lead was accepted and no known event has ended it since."""
+        """True from the accepted claim until the lead is known to be lost."""
         self.log = LogOnce()
         self.suspects_gaps = False
         self.age_asked_ms: int | None = None
@@ -193,7 +193,7 @@ class PartitionTask:
         return self.lead.writer.leader_epoch
 
     def give_up(self, segment_id: UUID) -> None:
-        """Note an attempt that failed or hangs. It may still finish its segment."""
+        """Record an attempt that failed or hangs, but may still finish its segment."""
         given_up = RemoteLogSegmentId(topic_id_partition=self.topic_id_partition, id=segment_id)
         with self._lock:
             self._given_up = (*self._given_up, given_up)
@@ -203,7 +203,7 @@ class PartitionTask:
         return self._given_up
 
     def mark_fenced(self, segment_ids: Collection[RemoteLogSegmentId]) -> None:
-        """Note that these attempts can no longer finish, or finished before their fence."""
+        """Record that these attempts can no longer finish, or finished before their fence."""
         with self._lock:
             self._given_up = tuple(each for each in self._given_up if each not in segment_ids)
 
@@ -213,7 +213,7 @@ class PartitionTask:
             self._proven_losses = frozenset(segment_ids)
 
     def take_proven_losses(self) -> frozenset[RemoteLogSegmentId]:
-        """Return what was proven since the last call; each proof counts once."""
+        """Return the losses that the last expiry plan proved; each proof is returned once."""
         with self._lock:
             taken, self._proven_losses = self._proven_losses, frozenset()
         return taken
@@ -235,9 +235,9 @@ class PartitionTask:
         return requested[1]
 
     def log_level(self, subject: str, what: str, error: TieredStorageError) -> int:
-        """Return WARNING for a new problem of the partition, DEBUG for one that lasts.
+        """Return WARNING for a new problem of the partition, DEBUG for one already logged.
 
-        A partition that the broker does not have is logged once per topic at INFO: the topic was
+        If the broker does not have the partition, returns INFO once per topic: the topic was
         deleted, and nobody has to act.
         """
         text = f"{what}: {error.message}"

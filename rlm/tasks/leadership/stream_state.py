@@ -16,7 +16,7 @@ from rlm.policy.stream.permit import StreamPermit, counted_from, unstored_bytes
 class OpenStream:
     """Represents the open segment of a stream, and when it was opened (monotonic).
 
-    `is_caught_up`: it had all committed records at the last check.
+    `is_caught_up`: at the last check, the segment contained all committed records.
     """
 
     begin_offset: int
@@ -82,7 +82,7 @@ class StreamState:
 
     @property
     def history_end_offset(self) -> int:
-        """Return the end of the records that were committed before the stream was permitted."""
+        """Return the committed end offset at which the stream became permitted."""
         return self._history_end_offset
 
     def version(self) -> int:
@@ -91,11 +91,11 @@ class StreamState:
             return self._version
 
     def spent(self) -> frozenset[UUID]:
-        """Return the unfinished streams whose parts the next segment does not reuse."""
+        """Return the unfinished streams whose parts the next segment will not reuse."""
         return self._spent
 
     def spend(self, segment_id: UUID) -> None:
-        """Note that the parts of an unfinished stream are no longer needed."""
+        """Record that the parts of an unfinished stream are no longer needed."""
         with self._spent_lock:
             self._spent |= {segment_id}
 
@@ -110,8 +110,8 @@ class StreamState:
     ) -> None:
         """Set the permit of a cycle, if `version` is still the present version.
 
-        None forbids the stream in any case. `committed_end_offset` is the end of the committed
-        records that the cycle saw.
+        If `permit` is None, forbids the stream whatever the version. `committed_end_offset` is the
+        end of the committed records that the cycle saw.
         """
         with self._lock:
             if permit is None:
@@ -127,7 +127,7 @@ class StreamState:
                     self._known_since_ms = None
 
     def permits_from(self, begin_offset: int) -> bool:
-        """Return whether a stream from `begin_offset` on is still permitted."""
+        """Return whether a stream that begins at `begin_offset` is still permitted."""
         with self._lock:
             begin = self._begin
             return self._permit is not None and begin is not None and begin.offset == begin_offset
@@ -139,9 +139,10 @@ class StreamState:
                 start(self._permit, self._begin)
 
     def waited_ms(self, begin: LogPosition, now_ms: int, *, has_records: bool) -> int:
-        """Return how long records at `begin` have been known: the time since the first such call.
+        """Return how long records at `begin` have been known; 0 if there are none.
 
-        The first call after `count_from` counts from the time that was set there.
+        Counts from the first call that has records at this `begin`. The first call after
+        `count_from` counts from the time that `count_from` set.
         """
         with self._lock:
             since_ms, self._earlier_since_ms = self._earlier_since_ms, None
@@ -153,10 +154,10 @@ class StreamState:
             return now_ms - self._known_since_ms
 
     def unstored_bytes(self, files: Sequence[LogFileSize], begin: LogPosition) -> int:
-        """Return the bytes of the log that are not stored, as far as that is known.
+        """Return the size of the unstored log in bytes, as far as it is known.
 
-        `files` are those from `begin` on. If the position of `begin` in its file is not known,
-        counts the bytes that were written after the first call with `begin`.
+        `files` begin with the file that contains `begin`. If the position of `begin` in that file
+        is unknown, counts only bytes that were written to it after the first call with `begin`.
         """
         with self._lock:
             if self._counted_from is None or self._counted_from[0] != begin:
@@ -172,7 +173,7 @@ class StreamState:
             return None if since_ms is None else now_ms - since_ms
 
     def open_transaction_ms(self, offsets: PartitionOffsets, now_ms: int) -> int | None:
-        """Return how long the last stable offset has been the same below the high watermark.
+        """Return how long the last stable offset has stayed the same below the high watermark.
 
         Returns None if it is not below the high watermark.
         """
@@ -186,7 +187,7 @@ class StreamState:
             return now_ms - self._stable_since[1]
 
     def miss_account(self) -> None:
-        """Remember that the account lacks the end of an offload segment."""
+        """Record that the account lacks the end of an offload segment."""
         with self._lock:
             self._missed_count += 1
             self._is_account_complete = False
@@ -200,7 +201,7 @@ class StreamState:
             return None if self._is_account_complete else self._missed_count
 
     def mark_account_complete(self, missed_count: int) -> None:
-        """Remember that the account is complete, unless another end was missed meanwhile."""
+        """Record that the account is complete, unless another end was missed meanwhile."""
         with self._lock:
             self._is_account_complete = missed_count == self._missed_count
 

@@ -1,4 +1,4 @@
-"""AlterConfigs (KIP-133): replace all settings of a resource."""
+"""Defines AlterConfigs (KIP-133), which replaces all settings of a resource."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterableConfig(Message):
-    """One setting; `value` None is the default."""
+    """Represents one setting; a `value` of None resets it to the default."""
 
     name: str = wire(WireType.STRING, "0+")
     value: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -17,7 +17,7 @@ class AlterableConfig(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResource(Message):
-    """All settings of a resource; settings without an entry are reset."""
+    """Represents all settings of a resource; settings without an entry are reset."""
 
     resource_type: int = wire(WireType.INT8, "0+")
     resource_name: str = wire(WireType.STRING, "0+")
@@ -26,7 +26,7 @@ class AlterConfigsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsRequest(Message):
-    """Replacements; any broker accepts them and forwards them to the controller."""
+    """Replaces settings. For topics, any broker forwards the request to the controller."""
 
     resources: tuple[AlterConfigsResource, ...] = wire(ArrayOf(AlterConfigsResource), "0+")
     validate_only: bool = wire(WireType.BOOLEAN, "0+")
@@ -34,7 +34,7 @@ class AlterConfigsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResourceResponse(Message):
-    """The result of one resource."""
+    """Represents the result of one resource."""
 
     error_code: int = wire(WireType.INT16, "0+")
     error_message: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -44,7 +44,7 @@ class AlterConfigsResourceResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResponse(Message):
-    """A result for each resource."""
+    """Represents a result for each resource."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     responses: tuple[AlterConfigsResourceResponse, ...] = wire(

@@ -1,4 +1,4 @@
-"""ApiVersions (KIP-35, KIP-511, KIP-584): the APIs and versions that a broker supports."""
+"""Defines ApiVersions (KIP-35, KIP-511, KIP-584), which lists a broker's APIs and versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(Message):
-    """A request for the supported versions, in which the client names itself."""
+    """Requests the supported versions; names the client's software."""
 
     client_software_name: str = wire(WireType.STRING, "3+")
     client_software_version: str = wire(WireType.STRING, "3+")
@@ -17,7 +17,7 @@ class ApiVersionsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersion(Message):
-    """One API and the inclusive range of its versions."""
+    """Represents one API and the inclusive range of its versions."""
 
     api_key: int = wire(WireType.INT16, "0+")
     min_version: int = wire(WireType.INT16, "0+")
@@ -26,7 +26,7 @@ class ApiVersion(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportedFeatureKey(Message):
-    """A feature that the broker supports, with its range of levels."""
+    """Represents a feature that the broker supports, with its range of levels."""
 
     name: str = wire(WireType.STRING, "3+")
     min_version: int = wire(WireType.INT16, "3+")
@@ -35,7 +35,7 @@ class SupportedFeatureKey(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizedFeatureKey(Message):
-    """A feature that is active in the cluster, with its range of levels."""
+    """Represents a finalized feature of the cluster, with its range of levels."""
 
     name: str = wire(WireType.STRING, "3+")
     max_version_level: int = wire(WireType.INT16, "3+")
@@ -44,7 +44,10 @@ class FinalizedFeatureKey(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsResponse(Message):
-    """The supported versions. A broker writes UNSUPPORTED_VERSION as version 0."""
+    """Represents the supported versions.
+
+    A response with UNSUPPORTED_VERSION is encoded as version 0.
+    """
 
     error_code: int = wire(WireType.INT16, "0+")
     api_keys: tuple[ApiVersion, ...] = wire(ArrayOf(ApiVersion), "0+")

@@ -1,4 +1,4 @@
-"""DeleteRecords (KIP-107): move a log start forward."""
+"""Defines DeleteRecords (KIP-107), which moves log start offsets forward."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartition(Message):
-    """Delete records below `offset`; -1 is the high watermark."""
+    """Deletes the records below `offset`; -1 means the high watermark."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     offset: int = wire(WireType.INT64, "0+")
@@ -17,7 +17,7 @@ class DeleteRecordsPartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsTopic(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     name: str = wire(WireType.STRING, "0+")
     partitions: tuple[DeleteRecordsPartition, ...] = wire(ArrayOf(DeleteRecordsPartition), "0+")
@@ -25,7 +25,10 @@ class DeleteRecordsTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsRequest(Message):
-    """`timeout_ms` limits the leader's wait for followers. The request has no leader epoch."""
+    """Requests deletions; contains no leader epoch.
+
+    `timeout_ms` limits the leader's wait for its followers.
+    """
 
     topics: tuple[DeleteRecordsTopic, ...] = wire(ArrayOf(DeleteRecordsTopic), "0+")
     timeout_ms: int = wire(WireType.INT32, "0+")
@@ -33,7 +36,10 @@ class DeleteRecordsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartitionResult(Message):
-    """`low_watermark` is the lowest log start of the live replicas; ignore it with an error."""
+    """Represents one partition's result.
+
+    `low_watermark` is the lowest log start of the live replicas; ignore it if there is an error.
+    """
 
     partition_index: int = wire(WireType.INT32, "0+")
     low_watermark: int = wire(WireType.INT64, "0+")
@@ -42,7 +48,7 @@ class DeleteRecordsPartitionResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsTopicResult(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     name: str = wire(WireType.STRING, "0+")
     partitions: tuple[DeleteRecordsPartitionResult, ...] = wire(
@@ -52,7 +58,7 @@ class DeleteRecordsTopicResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsResponse(Message):
-    """A result for each requested partition."""
+    """Represents a result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     topics: tuple[DeleteRecordsTopicResult, ...] = wire(ArrayOf(DeleteRecordsTopicResult), "0+")

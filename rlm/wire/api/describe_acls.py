@@ -1,4 +1,4 @@
-"""DescribeAcls (KIP-140, KIP-290): the rules of an authorizer."""
+"""Defines DescribeAcls (KIP-140, KIP-290), which lists the ACLs of an authorizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LITERAL = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest(Message):
-    """A filter; None matches any name, principal or host."""
+    """Represents a filter; None matches any name, principal or host."""
 
     resource_type_filter: int = wire(WireType.INT8, "0+")
     resource_name_filter: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -28,7 +28,7 @@ class DescribeAclsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclDescription(Message):
-    """One rule; `host` is `*` for any host."""
+    """Represents one ACL; `host` is `*` for any host."""
 
     principal: str = wire(WireType.STRING, "0+")
     host: str = wire(WireType.STRING, "0+")
@@ -38,7 +38,7 @@ class AclDescription(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResource(Message):
-    """The rules of one resource, or of one pattern of resources."""
+    """Represents the ACLs of one resource, or of one resource pattern."""
 
     resource_type: int = wire(WireType.INT8, "0+")
     resource_name: str = wire(WireType.STRING, "0+")
@@ -48,7 +48,7 @@ class DescribeAclsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResponse(Message):
-    """All rules that match the filter."""
+    """Represents all ACLs that match the filter."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

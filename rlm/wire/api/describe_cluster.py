@@ -1,4 +1,4 @@
-"""DescribeCluster (KIP-700, KIP-919, KIP-1073): brokers or controllers, and the cluster's id."""
+"""Defines DescribeCluster (KIP-700, KIP-919, KIP-1073), which lists brokers or controllers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClusterRequest(Message):
-    """`endpoint_type` 1 requests brokers, 2 controllers."""
+    """Requests brokers if `endpoint_type` is 1, controllers if it is 2."""
 
     include_cluster_authorized_operations: bool = wire(WireType.BOOLEAN, "0+")
     endpoint_type: int = wire(WireType.INT8, "1+", default=1)
@@ -18,7 +18,7 @@ class DescribeClusterRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClusterBroker(Message):
-    """A broker and its address on the listener that received the request."""
+    """Represents a broker and its address on the listener that received the request."""
 
     broker_id: int = wire(WireType.INT32, "0+")
     host: str = wire(WireType.STRING, "0+")
@@ -29,7 +29,7 @@ class DescribeClusterBroker(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClusterResponse(Message):
-    """The cluster as the responding broker sees it now."""
+    """Represents the cluster as the responding broker sees it now."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

@@ -1,4 +1,4 @@
-"""DescribeConfigs (KIP-133, KIP-226): settings and the source of each."""
+"""Defines DescribeConfigs (KIP-133, KIP-226), which lists settings and the source of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResource(Message):
-    """A resource; `configuration_keys` None requests all settings."""
+    """Requests a resource's settings; all of them if `configuration_keys` is None."""
 
     resource_type: int = wire(WireType.INT8, "0+")
     resource_name: str = wire(WireType.STRING, "0+")
@@ -18,7 +18,7 @@ class DescribeConfigsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsRequest(Message):
-    """Requests the configuration as the receiving broker has it."""
+    """Requests settings as the receiving broker knows them."""
 
     resources: tuple[DescribeConfigsResource, ...] = wire(ArrayOf(DescribeConfigsResource), "0+")
     include_synonyms: bool = wire(WireType.BOOLEAN, "1+")
@@ -27,7 +27,7 @@ class DescribeConfigsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsSynonym(Message):
-    """A source of the setting's value; it applies if the sources before it are removed."""
+    """Represents a source of a value, which applies if all sources before it are removed."""
 
     name: str = wire(WireType.STRING, "1+")
     value: str | None = wire(WireType.STRING, "1+", nullable="0+")
@@ -36,7 +36,7 @@ class DescribeConfigsSynonym(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResourceResult(Message):
-    """One setting; `config_source` 1 is an override of the topic itself."""
+    """Represents one setting; `config_source` 1 is an override of the topic."""
 
     name: str = wire(WireType.STRING, "0+")
     value: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -50,7 +50,7 @@ class DescribeConfigsResourceResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResult(Message):
-    """The settings of one resource."""
+    """Represents the settings of one resource."""
 
     error_code: int = wire(WireType.INT16, "0+")
     error_message: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -63,7 +63,7 @@ class DescribeConfigsResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResponse(Message):
-    """A result for each requested resource."""
+    """Represents a result for each requested resource."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     results: tuple[DescribeConfigsResult, ...] = wire(ArrayOf(DescribeConfigsResult), "0+")

@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (KIP-932, KIP-1226): where share groups start in their partitions."""
+"""Defines DescribeShareGroupOffsets (KIP-932, KIP-1226), which reads share groups' offsets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestTopic(Message):
-    """Some partitions of a topic."""
+    """Represents the requested partitions of a topic."""
 
     topic_name: str = wire(WireType.STRING, "0+")
     partitions: tuple[int, ...] = wire(ArrayOf(WireType.INT32), "0+")
@@ -18,7 +18,7 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestGroup(Message):
-    """A group; `topics` None requests all that the group reads and the user may see."""
+    """Requests a group's topics; if `topics` is None, all that the user may describe."""
 
     group_id: str = wire(WireType.STRING, "0+")
     topics: tuple[DescribeShareGroupOffsetsRequestTopic, ...] | None = wire(
@@ -37,7 +37,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """`start_offset`: the first offset that the group still needs; -1 if none is recorded."""
+    """Represents the first offset that the group still needs; -1 if none is recorded."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     start_offset: int = wire(WireType.INT64, "0+")
@@ -49,7 +49,7 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponseTopic(Message):
-    """A topic of a group."""
+    """Represents a topic of a group."""
 
     topic_name: str = wire(WireType.STRING, "0+")
     topic_id: UUID = wire(WireType.UUID, "0+")
@@ -60,7 +60,7 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponseGroup(Message):
-    """A group, or the error of its description."""
+    """Represents a group, or the error that prevents its description."""
 
     group_id: str = wire(WireType.STRING, "0+")
     topics: tuple[DescribeShareGroupOffsetsResponseTopic, ...] = wire(
@@ -72,7 +72,7 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponse(Message):
-    """A result for each group."""
+    """Represents a result for each group."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     groups: tuple[DescribeShareGroupOffsetsResponseGroup, ...] = wire(

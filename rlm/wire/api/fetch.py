@@ -1,4 +1,7 @@
-"""Fetch: record batches (KIP-74, KIP-98, KIP-227, KIP-320, KIP-392, KIP-516, KIP-951)."""
+"""Defines Fetch (KIP-74, KIP-98, KIP-227, KIP-320, KIP-392, KIP-516, KIP-951).
+
+Fetch reads record batches.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState(Message):
-    """The identity of a follower (KIP-903); a client leaves the defaults."""
+    """Represents the identity of a follower (KIP-903); a client sends the defaults."""
 
     replica_id: int = wire(WireType.INT32, "15+", default=-1)
     replica_epoch: int = wire(WireType.INT64, "15+", default=-1)
@@ -18,7 +21,7 @@ class ReplicaState(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPartition(Message):
-    """Requests batches from the one that contains `fetch_offset`."""
+    """Requests batches, from the batch that contains `fetch_offset`."""
 
     partition: int = wire(WireType.INT32, "0+")
     current_leader_epoch: int = wire(WireType.INT32, "9+", default=-1)
@@ -32,7 +35,7 @@ class FetchPartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTopic(Message):
-    """Partitions of one topic, by name or from version 13 by id."""
+    """Represents partitions of one topic, identified by name; from version 13, by id."""
 
     topic: str = wire(WireType.STRING, "0-12")
     topic_id: UUID = wire(WireType.UUID, "13+")
@@ -41,7 +44,7 @@ class FetchTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenTopic(Message):
-    """Partitions that leave a fetch session."""
+    """Represents partitions that leave a fetch session."""
 
     topic: str = wire(WireType.STRING, "7-12")
     topic_id: UUID = wire(WireType.UUID, "13+")
@@ -50,7 +53,10 @@ class ForgottenTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest(Message):
-    """`replica_id` -1 is a client; session id 0 with epoch -1 means no fetch session."""
+    """Requests record batches.
+
+    `replica_id` -1 means a client. A session id of 0 with epoch -1 means no fetch session.
+    """
 
     cluster_id: str | None = wire(WireType.STRING, "12+", nullable="12+", tag=0, default=None)
     replica_id: int = wire(WireType.INT32, "0-14", default=-1)
@@ -68,7 +74,7 @@ class FetchRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset(Message):
-    """The greatest epoch up to `last_fetched_epoch`, and its end, if the logs diverge."""
+    """Represents where logs diverge: the largest epoch up to `last_fetched_epoch`, and its end."""
 
     epoch: int = wire(WireType.INT32, "12+", default=-1)
     end_offset: int = wire(WireType.INT64, "12+", default=-1)
@@ -76,7 +82,7 @@ class EpochEndOffset(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader, if the responding broker knows that another one leads (KIP-951)."""
+    """Represents the leader, if the responding broker knows that another broker leads (KIP-951)."""
 
     leader_id: int = wire(WireType.INT32, "12+", default=-1)
     leader_epoch: int = wire(WireType.INT32, "12+", default=-1)
@@ -84,7 +90,7 @@ class LeaderIdAndEpoch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotId(Message):
-    """The snapshot to load instead; only for the cluster metadata topic."""
+    """Represents the snapshot to load instead of records, for the cluster metadata topic only."""
 
     end_offset: int = wire(WireType.INT64, "0+", default=-1)
     epoch: int = wire(WireType.INT32, "0+", default=-1)
@@ -92,7 +98,7 @@ class SnapshotId(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction(Message):
-    """From `first_offset` up to its abort marker, the producer's records are aborted."""
+    """Marks the producer's records as aborted, from `first_offset` to the abort marker."""
 
     producer_id: int = wire(WireType.INT64, "4+")
     first_offset: int = wire(WireType.INT64, "4+")
@@ -100,10 +106,10 @@ class AbortedTransaction(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    """The records of a partition, or the error.
+    """Represents the records of a partition, or the error.
 
-    `records` may begin below the requested offset; only the first batch is certainly whole. With
-    most errors the offsets are -1, and there are no records.
+    `records` may begin below the requested offset, and may end within a batch other than the first.
+    For most errors, the offsets are -1 and there are no records.
     """
 
     partition_index: int = wire(WireType.INT32, "0+")
@@ -123,7 +129,7 @@ class PartitionData(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchableTopicResponse(Message):
-    """Partitions of one topic, by name or from version 13 by id."""
+    """Represents partitions of one topic, identified by name; from version 13, by id."""
 
     topic: str = wire(WireType.STRING, "0-12")
     topic_id: UUID = wire(WireType.UUID, "13+")
@@ -132,7 +138,7 @@ class FetchableTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint(Message):
-    """The address of a leader in a hint."""
+    """Represents the address of a leader in a hint."""
 
     node_id: int = wire(WireType.INT32, "16+")
     host: str = wire(WireType.STRING, "16+")
@@ -142,7 +148,7 @@ class NodeEndpoint(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(Message):
-    """A result for each requested partition; in a fetch session, only for changed partitions.
+    """Represents each requested partition's result; in a fetch session, only changed results.
 
     `session_id` 0 means no session.
     """

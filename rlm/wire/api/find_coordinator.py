@@ -1,4 +1,4 @@
-"""FindCoordinator (KIP-98, KIP-699, KIP-932): the broker that coordinates a group or other key."""
+"""Defines FindCoordinator (KIP-98, KIP-699, KIP-932), which finds the coordinator of a key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest(Message):
-    """One key, from version 4 several. `key_type`: 0 group, 1 transaction, 2 share partition."""
+    """Requests the coordinator of one key; from version 4, of several keys.
+
+    `key_type` is 0 for a group, 1 for a transactional id, 2 for a share partition.
+    """
 
     key: str = wire(WireType.STRING, "0-3")
     key_type: int = wire(WireType.INT8, "1+")
@@ -18,7 +21,7 @@ class FindCoordinatorRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinator(Message):
-    """The coordinator of one key, or the error."""
+    """Represents the coordinator of one key, or the error."""
 
     key: str = wire(WireType.STRING, "4+")
     node_id: int = wire(WireType.INT32, "4+")
@@ -30,7 +33,7 @@ class Coordinator(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorResponse(Message):
-    """One result; from version 4, one for each key."""
+    """Represents one result; from version 4, a result for each key."""
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "0-3")

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (KIP-339): change single settings."""
+"""Defines IncrementalAlterConfigs (KIP-339), which changes single settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterableConfig(Message):
-    """`config_operation`: 0 set, 1 delete, 2 append, 3 subtract."""
+    """Changes one setting. `config_operation`: 0 set, 1 delete, 2 append, 3 subtract."""
 
     name: str = wire(WireType.STRING, "0+")
     config_operation: int = wire(WireType.INT8, "0+")
@@ -18,7 +18,7 @@ class AlterableConfig(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResource(Message):
-    """Changes of one resource."""
+    """Represents changes of one resource."""
 
     resource_type: int = wire(WireType.INT8, "0+")
     resource_name: str = wire(WireType.STRING, "0+")
@@ -27,7 +27,7 @@ class AlterConfigsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalAlterConfigsRequest(Message):
-    """Changes; any broker accepts them and forwards them to the controller."""
+    """Changes settings. For topics, any broker forwards the request to the controller."""
 
     resources: tuple[AlterConfigsResource, ...] = wire(ArrayOf(AlterConfigsResource), "0+")
     validate_only: bool = wire(WireType.BOOLEAN, "0+")
@@ -35,7 +35,7 @@ class IncrementalAlterConfigsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResourceResponse(Message):
-    """The result of one resource's changes."""
+    """Represents the result of one resource's changes."""
 
     error_code: int = wire(WireType.INT16, "0+")
     error_message: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -45,7 +45,7 @@ class AlterConfigsResourceResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalAlterConfigsResponse(Message):
-    """A result for each resource."""
+    """Represents a result for each resource."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     responses: tuple[AlterConfigsResourceResponse, ...] = wire(

@@ -1,4 +1,4 @@
-"""ListGroups (KIP-518, KIP-848): the groups that one broker coordinates."""
+"""Defines ListGroups (KIP-518, KIP-848), which lists the groups that one broker coordinates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHARE = "share"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest(Message):
-    """Filters; an empty one matches all groups."""
+    """Represents filters; an empty filter matches all groups."""
 
     states_filter: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "4+")
     types_filter: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "5+")
@@ -20,7 +20,7 @@ class ListGroupsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroup(Message):
-    """One group."""
+    """Represents one group."""
 
     group_id: str = wire(WireType.STRING, "0+")
     protocol_type: str = wire(WireType.STRING, "0+")
@@ -30,7 +30,7 @@ class ListedGroup(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse(Message):
-    """The groups that the user may see; no error if there are none."""
+    """Represents the groups that the user may describe; there is no error if there are none."""
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "0+")

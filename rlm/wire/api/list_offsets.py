@@ -1,4 +1,4 @@
-"""ListOffsets (KIP-79, KIP-320, KIP-405): offsets by time, and the ends of a log."""
+"""Defines ListOffsets (KIP-79, KIP-320, KIP-405), which finds offsets by timestamp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartition(Message):
-    """`timestamp` is a time in ms, or a special value.
+    """Requests an offset; `timestamp` is in ms, or a special value.
 
     -1 latest, -2 earliest, -3 max timestamp, -4 earliest local, -5 latest tiered, -6 earliest
     pending upload.
@@ -22,7 +22,7 @@ class ListOffsetsPartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsTopic(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     name: str = wire(WireType.STRING, "0+")
     partitions: tuple[ListOffsetsPartition, ...] = wire(ArrayOf(ListOffsetsPartition), "0+")
@@ -30,7 +30,10 @@ class ListOffsetsTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsRequest(Message):
-    """`replica_id` -1 is a client; `isolation_level` 1 makes latest the last stable offset."""
+    """Requests offsets.
+
+    `replica_id` -1 means a client. If `isolation_level` is 1, "latest" is the last stable offset.
+    """
 
     replica_id: int = wire(WireType.INT32, "0+")
     isolation_level: int = wire(WireType.INT8, "2+")
@@ -40,7 +43,7 @@ class ListOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartitionResponse(Message):
-    """The requested offset, -1 if there is none."""
+    """Represents the requested offset; -1 if there is none."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -51,7 +54,7 @@ class ListOffsetsPartitionResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsTopicResponse(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     name: str = wire(WireType.STRING, "0+")
     partitions: tuple[ListOffsetsPartitionResponse, ...] = wire(
@@ -61,7 +64,7 @@ class ListOffsetsTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResponse(Message):
-    """A result for each requested partition."""
+    """Represents a result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "2+")
     topics: tuple[ListOffsetsTopicResponse, ...] = wire(ArrayOf(ListOffsetsTopicResponse), "0+")

@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics with their ids (KIP-516), leaders with their epochs (KIP-320)."""
+"""Defines Metadata, which lists brokers, topic ids (KIP-516) and leader epochs (KIP-320)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataRequestTopic(Message):
-    """A topic by name, or from version 10 by id."""
+    """Represents a topic, by name or, from version 10, by id."""
 
     topic_id: UUID = wire(WireType.UUID, "10+")
     name: str | None = wire(WireType.STRING, "0+", nullable="10+")
@@ -18,7 +18,7 @@ class MetadataRequestTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataRequest(Message):
-    """`topics` None requests all topics, empty requests none (version 0: empty is all)."""
+    """Requests topics: all if `topics` is None, none if it is empty (in version 0: all)."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = wire(
         ArrayOf(MetadataRequestTopic), "0+", nullable="1+"
@@ -30,7 +30,7 @@ class MetadataRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponseBroker(Message):
-    """A live broker and its address on the listener that received the request."""
+    """Represents a live broker and its address on the listener that received the request."""
 
     node_id: int = wire(WireType.INT32, "0+")
     host: str = wire(WireType.STRING, "0+")
@@ -40,7 +40,7 @@ class MetadataResponseBroker(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponsePartition(Message):
-    """A partition; `leader_id` is -1 without a leader."""
+    """Represents a partition; `leader_id` is -1 if there is no leader."""
 
     error_code: int = wire(WireType.INT16, "0+")
     partition_index: int = wire(WireType.INT32, "0+")
@@ -53,7 +53,7 @@ class MetadataResponsePartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponseTopic(Message):
-    """A topic, or the error of its description."""
+    """Represents a topic, or the error that prevents its description."""
 
     error_code: int = wire(WireType.INT16, "0+")
     name: str | None = wire(WireType.STRING, "0+", nullable="12+")
@@ -67,7 +67,7 @@ class MetadataResponseTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponse(Message):
-    """The cluster as the responding broker sees it now."""
+    """Represents the cluster as the responding broker sees it now."""
 
     throttle_time_ms: int = wire(WireType.INT32, "3+")
     brokers: tuple[MetadataResponseBroker, ...] = wire(ArrayOf(MetadataResponseBroker), "0+")

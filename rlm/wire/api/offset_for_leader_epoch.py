@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (KIP-101, KIP-320): where a leader epoch ends."""
+"""Defines OffsetForLeaderEpoch (KIP-101, KIP-320), which finds where a leader epoch ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderPartition(Message):
-    """Requests the end of `leader_epoch`."""
+    """Requests the end offset of `leader_epoch`."""
 
     partition: int = wire(WireType.INT32, "0+")
     current_leader_epoch: int = wire(WireType.INT32, "2+", default=-1)
@@ -18,7 +18,7 @@ class OffsetForLeaderPartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderTopic(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     topic: str = wire(WireType.STRING, "0+")
     partitions: tuple[OffsetForLeaderPartition, ...] = wire(ArrayOf(OffsetForLeaderPartition), "0+")
@@ -26,7 +26,7 @@ class OffsetForLeaderTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochRequest(Message):
-    """`replica_id` -1 is a client."""
+    """Requests end offsets of leader epochs; `replica_id` -1 means a client."""
 
     replica_id: int = wire(WireType.INT32, "3+", default=-2)
     topics: tuple[OffsetForLeaderTopic, ...] = wire(ArrayOf(OffsetForLeaderTopic), "0+")
@@ -34,7 +34,7 @@ class OffsetForLeaderEpochRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset(Message):
-    """The largest epoch not above the requested one, and the offset at its end."""
+    """Represents the largest epoch up to the requested epoch, and its end offset."""
 
     error_code: int = wire(WireType.INT16, "0+")
     partition: int = wire(WireType.INT32, "0+")
@@ -44,7 +44,7 @@ class EpochEndOffset(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderTopicResult(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     topic: str = wire(WireType.STRING, "0+")
     partitions: tuple[EpochEndOffset, ...] = wire(ArrayOf(EpochEndOffset), "0+")
@@ -52,7 +52,7 @@ class OffsetForLeaderTopicResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochResponse(Message):
-    """A result for each requested partition."""
+    """Represents a result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "2+")
     topics: tuple[OffsetForLeaderTopicResult, ...] = wire(ArrayOf(OffsetForLeaderTopicResult), "0+")

@@ -1,4 +1,4 @@
-"""Produce: append record batches (KIP-98, KIP-467, KIP-516, KIP-951)."""
+"""Defines Produce (KIP-98, KIP-467, KIP-516, KIP-951), which appends record batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionProduceData(Message):
-    """Batches for one partition."""
+    """Represents batches for one partition."""
 
     index: int = wire(WireType.INT32, "0+")
     records: Records | None = wire(WireType.RECORDS, "0+", nullable="0+")
@@ -18,7 +18,7 @@ class PartitionProduceData(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicProduceData(Message):
-    """Partitions of one topic, by name or from version 13 by id."""
+    """Represents partitions of one topic, identified by name; from version 13, by id."""
 
     name: str = wire(WireType.STRING, "0-12")
     topic_id: UUID = wire(WireType.UUID, "13+")
@@ -27,7 +27,7 @@ class TopicProduceData(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceRequest(Message):
-    """`acks` 0 has no response, 1 waits for the leader, -1 for the in-sync replicas."""
+    """Requests an append; `acks` is 0 for no response, 1 for the leader, -1 for the ISR."""
 
     transactional_id: str | None = wire(WireType.STRING, "3+", nullable="3+", default=None)
     acks: int = wire(WireType.INT16, "0+")
@@ -37,7 +37,7 @@ class ProduceRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchIndexAndErrorMessage(Message):
-    """The record because of which the broker refused the batch, and the reason."""
+    """Represents a record that made the broker refuse its batch, and the reason."""
 
     batch_index: int = wire(WireType.INT32, "8+")
     batch_index_error_message: str | None = wire(WireType.STRING, "8+", nullable="8+", default=None)
@@ -45,7 +45,7 @@ class BatchIndexAndErrorMessage(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader, if the responding broker knows that another one leads (KIP-951)."""
+    """Represents the leader, if the responding broker knows that another broker leads (KIP-951)."""
 
     leader_id: int = wire(WireType.INT32, "10+", default=-1)
     leader_epoch: int = wire(WireType.INT32, "10+", default=-1)
@@ -53,7 +53,7 @@ class LeaderIdAndEpoch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionProduceResponse(Message):
-    """The batches' base offset in the log, or the error."""
+    """Represents the batches' base offset in the log, or the error."""
 
     index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -69,7 +69,7 @@ class PartitionProduceResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicProduceResponse(Message):
-    """Partitions of one topic, by name or from version 13 by id."""
+    """Represents partitions of one topic, identified by name; from version 13, by id."""
 
     name: str = wire(WireType.STRING, "0-12")
     topic_id: UUID = wire(WireType.UUID, "13+")
@@ -80,7 +80,7 @@ class TopicProduceResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint(Message):
-    """The address of a leader in a hint."""
+    """Represents the address of a leader in a hint."""
 
     node_id: int = wire(WireType.INT32, "10+")
     host: str = wire(WireType.STRING, "10+")
@@ -90,7 +90,7 @@ class NodeEndpoint(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceResponse(Message):
-    """A result for each partition of the request."""
+    """Represents a result for each partition of the request."""
 
     responses: tuple[TopicProduceResponse, ...] = wire(ArrayOf(TopicProduceResponse), "0+")
     throttle_time_ms: int = wire(WireType.INT32, "1+")

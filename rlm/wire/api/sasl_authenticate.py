@@ -1,4 +1,4 @@
-"""SaslAuthenticate (KIP-152, KIP-368): the messages of a SASL mechanism."""
+"""Defines SaslAuthenticate (KIP-152, KIP-368), which carries a SASL mechanism's messages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rlm.wire.schema import Api, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslAuthenticateRequest(Message):
-    """A mechanism's message, which may contain a password."""
+    """Represents a mechanism's message, which may contain a password."""
 
     auth_bytes: bytes = wire(WireType.BYTES, "0+", secret=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslAuthenticateResponse(Message):
-    """A mechanism's response; `session_lifetime_ms` 0 means no limit."""
+    """Represents a mechanism's response; `session_lifetime_ms` 0 means no limit."""
 
     error_code: int = wire(WireType.INT16, "0+")
     error_message: str | None = wire(WireType.STRING, "0+", nullable="0+")

@@ -1,4 +1,4 @@
-"""SaslHandshake (KIP-43, KIP-152): the mechanism that authenticates a connection."""
+"""Defines SaslHandshake (KIP-43, KIP-152), which chooses a connection's SASL mechanism."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SaslHandshakeRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslHandshakeResponse(Message):
-    """`mechanisms` are those that the broker supports."""
+    """Lists the mechanisms that the broker supports."""
 
     error_code: int = wire(WireType.INT16, "0+")
     mechanisms: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "0+")

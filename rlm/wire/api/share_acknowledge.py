@@ -1,4 +1,4 @@
-"""ShareAcknowledge (KIP-932): acknowledge acquired records."""
+"""Defines ShareAcknowledge (KIP-932), which acknowledges acquired records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcknowledgePartition(Message):
-    """Acknowledgements of one partition."""
+    """Represents acknowledgements of one partition."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     acknowledgement_batches: tuple[AcknowledgementBatch, ...] = wire(
@@ -21,7 +21,7 @@ class AcknowledgePartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcknowledgeTopic(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[AcknowledgePartition, ...] = wire(ArrayOf(AcknowledgePartition), "0+")
@@ -29,7 +29,7 @@ class AcknowledgeTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareAcknowledgeRequest(Message):
-    """Acknowledges within the member's share session."""
+    """Acknowledges records within the member's share session."""
 
     group_id: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
     member_id: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -40,7 +40,7 @@ class ShareAcknowledgeRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    """The result of one partition's acknowledgements."""
+    """Represents the result of one partition's acknowledgements."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -50,7 +50,7 @@ class PartitionData(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareAcknowledgeTopicResponse(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[PartitionData, ...] = wire(ArrayOf(PartitionData), "0+")
@@ -58,7 +58,7 @@ class ShareAcknowledgeTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareAcknowledgeResponse(Message):
-    """A result for each acknowledged partition."""
+    """Represents a result for each acknowledged partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

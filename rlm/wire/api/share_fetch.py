@@ -1,4 +1,4 @@
-"""ShareFetch (KIP-932): records that several consumers share."""
+"""Defines ShareFetch (KIP-932), which acquires records for a member of a share group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPartition(Message):
-    """A partition to acquire records from, with acknowledgements of earlier records."""
+    """Requests records of a partition, and acknowledges earlier ones."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     partition_max_bytes: int = wire(WireType.INT32, "0")
@@ -22,7 +22,7 @@ class FetchPartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTopic(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[FetchPartition, ...] = wire(ArrayOf(FetchPartition), "0+")
@@ -30,7 +30,7 @@ class FetchTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenTopic(Message):
-    """Partitions that leave the share session."""
+    """Represents partitions that leave the share session."""
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[int, ...] = wire(ArrayOf(WireType.INT32), "0+")
@@ -56,7 +56,7 @@ class ShareFetchRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcquiredRecords(Message):
-    """A range of offsets, both ends included, that the member has acquired."""
+    """Represents a range of acquired offsets; `last_offset` is inclusive."""
 
     first_offset: int = wire(WireType.INT64, "0+")
     last_offset: int = wire(WireType.INT64, "0+")
@@ -65,7 +65,7 @@ class AcquiredRecords(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    """The acquired records, or the error."""
+    """Represents the acquired records, or the error."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -79,7 +79,7 @@ class PartitionData(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareFetchableTopicResponse(Message):
-    """Partitions of one topic."""
+    """Represents partitions of one topic."""
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[PartitionData, ...] = wire(ArrayOf(PartitionData), "0+")
@@ -87,7 +87,7 @@ class ShareFetchableTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareFetchResponse(Message):
-    """A result for each requested partition."""
+    """Represents a result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

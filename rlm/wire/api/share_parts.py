@@ -9,7 +9,7 @@ from rlm.wire.schema import ArrayOf, Message, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcknowledgementBatch(Message):
-    """Acknowledges a range of offsets; one type for all, or one for each."""
+    """Acknowledges a range of offsets, with one type for all offsets or a type for each."""
 
     first_offset: int = wire(WireType.INT64, "0+")
     last_offset: int = wire(WireType.INT64, "0+")
@@ -18,7 +18,7 @@ class AcknowledgementBatch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader that the responding broker knows."""
+    """Represents the leader that the responding broker knows."""
 
     leader_id: int = wire(WireType.INT32, "0+")
     leader_epoch: int = wire(WireType.INT32, "0+")
@@ -26,7 +26,7 @@ class LeaderIdAndEpoch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint(Message):
-    """The address of a leader in a hint."""
+    """Represents the address of a leader in a hint."""
 
     node_id: int = wire(WireType.INT32, "0+")
     host: str = wire(WireType.STRING, "0+")

@@ -1,14 +1,14 @@
-"""Reads a frame that passes in pieces: reads its units, and skips the bytes between them.
+"""Reads a frame that arrives in pieces: reads its units, and skips the bytes between them.
 
-A grammar is a set of `Step` functions. Each reads one unit, a few fields together, from `data` at
-`position`, and returns the position after it. If the data ends within the unit, it raises
-IncompleteUnit before it changes anything. It stores the next function in `ChunkReader.step` (None:
-the message has ended), and how many bytes to skip after the unit in `skip_bytes`. It may change
-bytes of its unit in place.
+A grammar is a set of `Step` functions. Each reads one unit (a few adjacent fields) from `data` at
+`position`, and returns the position after the unit. If the data ends within the unit, the function
+raises IncompleteUnit before it changes anything. It stores the next function in `ChunkReader.step`,
+or None if the message has ended. In `skip_bytes`, it stores the number of bytes to skip after the
+unit. It may change bytes of its unit in place.
 
     data = reader.feed(chunk)        bytes to relay now, in order
 
-A unit that is cut by the end of a piece is buffered until the next pieces have completed it. So the
+If a piece ends within a unit, the reader buffers the unit until the next pieces complete it. So the
 largest unit bounds the memory, and a `Step` sees its whole unit before any of it is relayed.
 """
 
@@ -21,14 +21,14 @@ from rsm.segment.errors import CorruptError
 
 Step = Callable[[Data, int], int]
 
-# A cut unit is completed in strides of this length, because most units are shorter.
+# The reader adds this number of bytes at a time to a buffered unit: most units are shorter.
 _STRIDE_BYTES = 64
 
 
 class ChunkReader:
     """Runs each `Step` of one frame. Not thread-safe.
 
-    `base_position` is the position of the current `Step`'s data within the frame.
+    `base_position` is where the data of the current `Step` begins in the frame.
     """
 
     __slots__ = ("_buffered", "_left_bytes", "_position", "base_position", "skip_bytes", "step")
@@ -52,7 +52,10 @@ class ChunkReader:
         return min(self.skip_bytes, self._left_bytes)
 
     def skip(self, count: int) -> None:
-        """Skip `count` bytes, at most `passing_bytes`. Raises CorruptError as `feed`."""
+        """Skip `count` bytes, at most `passing_bytes`.
+
+        Raises CorruptError if the frame ends within its message.
+        """
         self.skip_bytes -= count
         self._left_bytes -= count
         self._position += count
@@ -61,9 +64,9 @@ class ChunkReader:
     def feed(self, chunk: memoryview) -> list[memoryview]:
         """Read the next bytes of the frame; return the bytes to relay, mostly views of `chunk`.
 
-        `chunk` must be writable. The result is valid until its buffer is reused. Raises ValueError
-        if `chunk` is longer than the rest of the frame. Raises CorruptError if the bytes are not
-        such a message, or if the message does not end with the frame.
+        `chunk` must be writable; do not reuse its buffer while the result is in use. Raises
+        ValueError if `chunk` is longer than the rest of the frame. Raises CorruptError if the bytes
+        do not match the grammar, or if the message does not end with the frame.
         """
         self._left_bytes -= len(chunk)
         if self._left_bytes < 0:
@@ -82,7 +85,7 @@ class ChunkReader:
 
     def _require_whole(self) -> None:
         if not self._left_bytes and (self.step or self.skip_bytes):
-            raise CorruptError("frame ends within its message", position=self._position)
+            raise CorruptError("the frame ends within its message", position=self._position)
 
     def _run(self, data: memoryview, position: int) -> int:
         """Run each `Step` until the data ends; return the position after the last whole unit."""
@@ -103,7 +106,7 @@ class ChunkReader:
                 return position
 
     def _complete(self, chunk: memoryview, passed: list[memoryview]) -> int:
-        """Complete the buffered unit; return how many bytes of `chunk` that took."""
+        """Add bytes of `chunk` to the buffered unit until it is whole; return their number."""
         assert self.step is not None
         self.base_position = self._position
         buffered = self._buffered

@@ -1,4 +1,4 @@
-"""Scans a Fetch response in pieces: a visitor sees each partition's state and may change it.
+"""Scans a Fetch response in pieces; a visitor sees each partition's fields and may change them.
 
     correlation id [, tags]                                        the frame's head
     throttle time [, error code, session id], count of topics      versions 7 and up
@@ -7,13 +7,13 @@
         count of aborted transactions, (producer id, first offset) each
         [preferred read replica,] length of records, records                               11 and up
 
-with tags after each structure from version 12 on. A change keeps each field's width, so the frame's
+In versions 12 and up, tags follow each structure. A change keeps each field's width, so the frame's
 size stays correct while it is streamed. The scanner skips records and never reads them. It buffers
 at most one partition's fixed fields or one topic's name.
 
-Addresses have no fixed width. So the scanner hides the leaders' addresses of versions 16 and up in
-an unknown tagged field. The client then connects to the leader at its address from Metadata, as it
-does with older versions.
+Addresses have no fixed width. So in versions 16 and up, the scanner changes the tag of the leaders'
+addresses to an unknown one, and clients ignore them. The client then connects to the leader at its
+address from Metadata, as it does with older versions.
 
 Source: FetchResponse.json of kafka-clients, KIP-227, KIP-482, KIP-516, KIP-951.
 """
@@ -50,7 +50,7 @@ _NO_TAGS_BYTES = 3  # after the last partition, its topic, and the response
 
 
 class ScannedResponse(NamedTuple):
-    """A response's fields before its topics; versions below 7 have only the throttle time."""
+    """Represents the fields before the topics; versions below 7 have only the throttle time."""
 
     throttle_time_ms: int
     error_code: int = 0
@@ -58,7 +58,7 @@ class ScannedResponse(NamedTuple):
 
 
 class ScannedPartition(NamedTuple):
-    """A partition's fixed fields; version 4 has no log start offset."""
+    """Represents a partition's fixed fields; version 4 has no log start offset."""
 
     partition: int
     error_code: int
@@ -68,10 +68,10 @@ class ScannedPartition(NamedTuple):
 
 
 class FetchVisitor(Protocol):
-    """Sees the response's parts in order, before they are relayed.
+    """Sees the response's parts in order, before the scanner relays them.
 
-    The results of the first two methods replace their arguments. Fields that the version does not
-    carry are not written.
+    What `response` and `partition` return replaces `found` in the frame. The scanner ignores
+    changes of fields that the version does not carry.
     """
 
     def response(self, found: ScannedResponse) -> ScannedResponse:
@@ -81,24 +81,26 @@ class FetchVisitor(Protocol):
     def partition(
         self, topic: str | UUID, found: ScannedPartition, *, position: int
     ) -> ScannedPartition:
-        """Handle a partition at `position` in the frame; `topic` is a name or an id."""
+        """Handle a partition at `position` in the frame; `topic` is its topic's name or id."""
         ...
 
     def records(self, records_bytes: int) -> None:
-        """Handle the length of that partition's records; 0 for null."""
+        """Handle the length of the current partition's records; 0 for null."""
         ...
 
 
 class FetchResponseScanner(StructureScanner):
-    """Relays one Fetch response in any pieces. Not thread-safe.
+    """Relays one Fetch response in pieces of any size. Not thread-safe.
 
-    `frame_bytes` is the frame's size field. `correlation_id` is None until it has arrived.
+    `frame_bytes` is the value of the frame's size field. `correlation_id` is None until it arrives.
     """
 
     def __init__(self, version: int, *, frame_bytes: int, visitor: FetchVisitor) -> None:
-        """Raise UnsupportedError for a version that is not in the table."""
+        """Raise UnsupportedError if `rlm` does not support the version."""
         if version not in FETCH.versions:
-            raise UnsupportedError("the version of Fetch is unknown", version=version)
+            raise UnsupportedError(
+                "cannot scan a Fetch response: its version is unknown", version=version
+            )
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.correlation_id: int | None = None
         self._frame_bytes = frame_bytes
@@ -164,7 +166,7 @@ class FetchResponseScanner(StructureScanner):
 
     def _read_aborted_count(self, data: Data, position: int) -> int:
         count, end = nullable_length_unit(data, position, flexible=self._flexible)
-        if count == 0:  # the usual case: one unit then extends to the records
+        if count == 0:  # the usual case: the same unit also contains the records' length
             return self._read_records(data, end)
         if self._flexible:
             self._aborted_left = count
@@ -190,8 +192,8 @@ class FetchResponseScanner(StructureScanner):
         self._reader.skip_bytes = records_bytes
         left_bytes = self._frame_bytes - self._reader.base_position - end - records_bytes
         if self._flexible and left_bytes == _NO_TAGS_BYTES and not self._is_more_to_come:
-            # Skip the tag counts with the records: the scanner changes nothing in them. No client
-            # would accept other content in these three bytes.
+            # Skip the tag counts with the records, because the scanner changes nothing in them.
+            # Clients would reject three bytes that are not three tag counts of 0.
             self._reader.skip_bytes += _NO_TAGS_BYTES
             self._finish()
         else:
@@ -200,7 +202,7 @@ class FetchResponseScanner(StructureScanner):
 
     @property
     def _is_more_to_come(self) -> bool:
-        """Return whether another partition follows this one."""
+        """Return whether another partition or topic follows the current partition."""
         return bool(self._partitions_left or self._topics_left)
 
     def _next_partition(self) -> None:
@@ -232,7 +234,7 @@ class FetchResponseScanner(StructureScanner):
             and self._version >= _NODE_ENDPOINTS_VERSION
         ):
             if size_position - position != 1:
-                raise CorruptError("tag is not written in its shortest form")
+                raise CorruptError("a tag is invalid: it is not encoded in its shortest form")
             data[position] = UNKNOWN_TAG
 
     def _name_or_id(self, data: Data, position: int) -> tuple[str | UUID, int]:

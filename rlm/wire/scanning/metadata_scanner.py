@@ -1,13 +1,13 @@
-"""Scans a Metadata response in pieces: changes its brokers, and does not read the rest.
+"""Scans a Metadata response in pieces: changes its brokers, and relays the rest unread.
 
     correlation id [, tags]             the frame's head
     [throttle time,] count of brokers   the throttle time in versions 3 and up
       node id, host, port [, rack]      the rack in versions 1 and up
     cluster id, topics with their partitions, …
 
-The brokers come first and are few; the partitions after them may be many. A changed address has
-another length, and the frame's size precedes everything. So the scanner buffers the brokers until
-all have arrived, and buffers no more than that.
+The brokers come first and are few; the partitions after them may be many. A changed address may
+have another length, and the frame's size precedes everything. So the scanner buffers the frame
+until all brokers have arrived, and buffers nothing afterwards.
 
 Source: MetadataResponse.json of kafka-clients.
 """
@@ -23,16 +23,16 @@ from rlm.wire.scanning.units import IncompleteUnit, count_unit, fixed_unit
 from rlm.wire.schema import Buffer
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-MAX_BUFFERED_BYTES = 4 << 20  # about ten thousand brokers with long names
+MAX_BUFFERED_BYTES = 4 << 20  # enough for ten thousand brokers with long names
 
 _THROTTLE_TIME_VERSION = 3
 _THROTTLE_TIME_BYTES = 4
 
 
 class MetadataScanner:
-    """Relays one Metadata response in any pieces. Not thread-safe.
+    """Relays one Metadata response in pieces of any size. Not thread-safe.
 
-    `frame_bytes` is the size of the relayed frame, None until it is known.
+    The attribute `frame_bytes` is the size of the changed frame; None until it is known.
     """
 
     def __init__(
@@ -42,9 +42,15 @@ class MetadataScanner:
         frame_bytes: int,
         readdress: Callable[[MetadataResponseBroker], MetadataResponseBroker],
     ) -> None:
-        """Raise UnsupportedError for a version that is not in the table."""
+        """Raise UnsupportedError if `rlm` does not support the version.
+
+        `frame_bytes` is the value of the received size field. `readdress` returns the changed
+        broker.
+        """
         if version not in METADATA.versions:
-            raise UnsupportedError("the version of Metadata is unknown", version=version)
+            raise UnsupportedError(
+                "cannot scan a Metadata response: its version is unknown", version=version
+            )
         self.frame_bytes: int | None = None
         self._version = version
         self._flexible = version in METADATA.flexible
@@ -63,7 +69,7 @@ class MetadataScanner:
 
     @property
     def passing_bytes(self) -> int:
-        """Return how many of the next bytes need not be fed: all after the brokers."""
+        """Return how many of the next bytes need not be fed; 0 until all brokers have arrived."""
         return 0 if self.frame_bytes is None else self._left_bytes
 
     def skip(self, count: int) -> None:
@@ -73,8 +79,8 @@ class MetadataScanner:
     def feed(self, chunk: memoryview) -> list[Buffer]:
         """Read the next bytes of the frame after its size; return the bytes to relay.
 
-        The result may be views of `chunk`. Raises ValueError if `chunk` is longer than the rest of
-        the frame, and CorruptError if the brokers cannot be read.
+        The result may contain `chunk` itself. Raises ValueError if `chunk` is longer than the rest
+        of the frame, and CorruptError if the brokers cannot be read.
         """
         if len(chunk) > self._left_bytes:
             raise ValueError("the bytes exceed the rest of the frame")
@@ -101,7 +107,7 @@ class MetadataScanner:
             # An incomplete structure looks corrupt until more bytes have arrived.
             if not self._left_bytes or len(self._buffered) > MAX_BUFFERED_BYTES:
                 raise CorruptError(
-                    "the brokers of a Metadata response cannot be read", reason=error
+                    "cannot read the brokers of a Metadata response", reason=error
                 ) from error
             return False
         return True

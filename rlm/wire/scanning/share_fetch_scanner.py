@@ -1,4 +1,4 @@
-"""Scans a ShareFetch response in pieces, and removes the brokers' addresses.
+"""Scans a ShareFetch response in pieces, and hides the brokers' addresses from clients.
 
     correlation id, tags                                            the frame's head
     throttle time, error code, error message, lock timeout, count of topics
@@ -9,10 +9,10 @@
         count of acquired ranges, (first offset, last offset, delivery count, tags) each
     node endpoints, tags
 
-with tags after each structure. The scanner skips records and never reads them. An address has no
-fixed width, and the frame's size precedes everything. So if endpoints follow, their count becomes
-0. The endpoints and all bytes after them become one unknown tagged field. The client then connects
-to the named leader at its address from Metadata.
+Tags follow each structure. The scanner skips records and never reads them. An address has no fixed
+width, and the frame's size precedes everything. So if the response has endpoints, the scanner sets
+their count to 0. It changes the endpoints and all bytes after them to one unknown tagged field. The
+client then connects to the current leader at its address from Metadata.
 
 Source: ShareFetchResponse.json of kafka-clients, KIP-482, KIP-932, KIP-951.
 """
@@ -39,20 +39,22 @@ _PARTITION_AND_ERROR_BYTES = 6
 _ERROR_BYTES = 2
 _LEADER_BYTES = 8
 _ACQUIRED_BYTES = 18
-_NO_ENDPOINTS = bytes((1, 1, UNKNOWN_TAG))  # count 0, and one tagged field: its tag
+_NO_ENDPOINTS = bytes((1, 1, UNKNOWN_TAG))  # count 0, one tagged field, its tag
 _VARINT_BITS = 7
 
 
 class ShareFetchScanner(StructureScanner):
-    """Relays one ShareFetch response in any pieces. Not thread-safe.
+    """Relays one ShareFetch response in pieces of any size. Not thread-safe.
 
-    `frame_bytes` is the frame's size, equal before and after the scan.
+    `frame_bytes` is the value of the frame's size field, which the scan does not change.
     """
 
     def __init__(self, version: int, *, frame_bytes: int) -> None:
-        """Raise UnsupportedError for a version that is not in the table."""
+        """Raise UnsupportedError if `rlm` does not support the version."""
         if version not in SHARE_FETCH.versions:
-            raise UnsupportedError("the version of ShareFetch is unknown", version=version)
+            raise UnsupportedError(
+                "cannot scan a ShareFetch response: its version is unknown", version=version
+            )
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.frame_bytes = frame_bytes
         self._topics_left = 0
@@ -125,7 +127,7 @@ class ShareFetchScanner(StructureScanner):
         return end
 
     def _read_endpoints(self, data: Data, position: int) -> int:
-        """Read the last unit: skip the rest of the frame, and hide it if it names brokers."""
+        """Read the last unit, skip the rest of the frame, and hide the rest if it names brokers."""
         left_bytes = self.frame_bytes - (self._reader.base_position + position)
         count, end = count_unit(data, position, flexible=True)
         if count:
@@ -138,13 +140,13 @@ class ShareFetchScanner(StructureScanner):
 
 
 def _hidden(left_bytes: int) -> bytes:
-    """Return what to write at the start of a response's last `left_bytes` to hide its endpoints.
+    """Return the bytes that hide the endpoints, for the start of a frame's last `left_bytes`.
 
-    The size of the tagged field is a varint of the width that makes the field end with the frame.
+    The tagged field's size is a varint; its width is chosen so that the field ends with the frame.
     """
     for width in range(1, 6):
         size_bytes = left_bytes - len(_NO_ENDPOINTS) - width
         if 0 <= size_bytes < 1 << _VARINT_BITS * width:
             groups = [size_bytes >> _VARINT_BITS * each & 0x7F for each in range(width)]
             return _NO_ENDPOINTS + bytes([*(each | 0x80 for each in groups[:-1]), groups[-1]])
-    raise CorruptError("frame ends within its endpoints", left_bytes=left_bytes)
+    raise CorruptError("the frame ends within its endpoints", left_bytes=left_bytes)

@@ -1,4 +1,4 @@
-"""Relays bytes and skips tags (KIP-482), for the scanners of Fetch and ShareFetch."""
+"""Skips tags (KIP-482) for the scanners of Fetch and ShareFetch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from rlm.wire.scanning.chunks import ChunkReader, Step
 from rlm.wire.scanning.units import Data, varint_unit
 
-UNKNOWN_TAG = 0x7F  # takes one byte, and is far above the assigned tags
+UNKNOWN_TAG = 0x7F  # takes one byte, and is far above all tags that Kafka has assigned
 
 
 class StructureScanner:
-    """Relays one message in any pieces; a grammar adds each `Step`. Not thread-safe.
+    """Relays one message in pieces of any size; a subclass adds its grammar. Not thread-safe.
 
-    A `Step` reads first, then changes, because IncompleteUnit must leave everything unchanged.
+    A `Step` finishes reading before it changes anything: IncompleteUnit must leave all unchanged.
     """
 
     def __init__(self, first: Step, after_tags: Callable[[], None], *, frame_bytes: int) -> None:
@@ -22,16 +22,16 @@ class StructureScanner:
         self._reader = ChunkReader(first, frame_bytes=frame_bytes)
 
     def feed(self, chunk: memoryview) -> list[memoryview]:
-        """Read the next bytes of the frame, after its size; as ChunkReader.feed."""
+        """Read the next bytes of the frame after its size, as `ChunkReader.feed` does."""
         return self._reader.feed(chunk)
 
     @property
     def passing_bytes(self) -> int:
-        """Return how many of the next bytes need not be fed: mostly records."""
+        """Return how many of the next bytes need not be fed; most of these are records."""
         return self._reader.passing_bytes
 
     def skip(self, count: int) -> None:
-        """Skip `count` of the `passing_bytes`; as ChunkReader.skip."""
+        """Skip `count` bytes, at most `passing_bytes`, as `ChunkReader.skip` does."""
         self._reader.skip(count)
 
     def _end_structure(self, then: Callable[[], None]) -> None:
@@ -48,7 +48,7 @@ class StructureScanner:
             then()
 
     def _see_tag(self, data: Data, position: int, tag: int, size_position: int) -> None:
-        """Handle a tagged field; its tag ends at `size_position` and may be changed."""
+        """Handle a tagged field whose tag is in [position, size_position); may change the tag."""
 
     def _read_tag_count(self, data: Data, position: int) -> int:
         tag_count, end = varint_unit(data, position)

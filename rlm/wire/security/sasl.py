@@ -1,9 +1,9 @@
-"""Runs SASL mechanisms as exchanges of bytes: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
+"""Creates the client's messages of SASL PLAIN (RFC 4616) and SCRAM (RFC 5802, RFC 7677).
 
-An exchange creates the messages and leaves their transport to the caller: `first_message`, then
-`answer` to each message of the server until `is_done`. User names and passwords are used as UTF-8
-without normalization, as in Kafka's ScramFormatter. An exchange is used once, by one thread, and
-never prints its password.
+The caller sends and receives the messages. It calls `first_message`, then `answer` for each message
+of the server until `is_done`. User names and passwords are encoded as UTF-8 without normalization,
+as in Kafka's ScramFormatter. Use each exchange once, in one thread. Its repr does not show the
+password.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Protocol
 
 from rsm.segment.errors import CorruptError
 
-# RFC 7677 and Kafka's ScramMechanism require at least 4096. The upper bound is this client's own,
-# because the server's count determines how long the client computes.
+# RFC 7677 and Kafka's ScramMechanism require at least 4096. The standards have no upper bound; this
+# one limits the computing time that a server can cause.
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
 
@@ -26,16 +26,16 @@ _NO_CHANNEL_BINDING = "n,,"
 
 
 class SaslExchange(Protocol):
-    """Represents the client's side of one authentication."""
+    """Represents the client's side of one authentication. Not thread-safe."""
 
     def first_message(self) -> bytes:
         """Return the client's first message."""
 
     def answer(self, challenge: bytes) -> bytes:
-        """Return the client's answer to the server's message; send nothing if `is_done`.
+        """Return the client's answer to the server's message; do not send it if `is_done`.
 
-        Raises CorruptError if the server's message is malformed or reports an error, or does not
-        prove the server's identity.
+        In SCRAM, raises CorruptError if the server's message is malformed, reports an error, or
+        does not prove that the server knows the password.
         """
 
     @property
@@ -44,7 +44,7 @@ class SaslExchange(Protocol):
 
 
 class PlainExchange:
-    """PLAIN: one message with the password in clear text, one empty response."""
+    """Represents a PLAIN exchange: one message, which contains the password in clear text."""
 
     def __init__(self, *, username: str, password: str) -> None:
         self._message = f"\0{username}\0{password}".encode()
@@ -63,9 +63,10 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """SCRAM: both sides prove knowledge of the password, which is never sent.
+    """Represents a SCRAM exchange: both sides prove that they know the password, and never send it.
 
-    `nonce` must be fresh and unpredictable, printable and without a comma.
+    `nonce` must be new for each exchange and unpredictable. It must consist of printable ASCII
+    characters other than the comma.
     """
 
     def __init__(self, *, mechanism: str, username: str, password: str, nonce: str) -> None:
@@ -108,9 +109,11 @@ class ScramExchange:
     def _verify_server(self, challenge: bytes, expected: bytes) -> None:
         attributes = _attributes(challenge)
         if "e" in attributes:
-            raise CorruptError("the server ended the SCRAM exchange", reason=attributes["e"])
+            raise CorruptError(
+                "cannot log in: the server ended the SCRAM exchange", reason=attributes["e"]
+            )
         if not hmac.compare_digest(_base64(attributes.get("v", "")), expected):
-            raise CorruptError("the server does not prove that it knows the password")
+            raise CorruptError("cannot log in: the server did not prove that it knows the password")
 
     def _hmac(self, key: bytes, data: bytes) -> bytes:
         return hmac.digest(key, data, self._hash_name)
@@ -120,14 +123,18 @@ def _challenge_of(attributes: dict[str, str], *, client_nonce: str) -> tuple[str
     """Return the nonce, salt and iteration count of a server's first message."""
     nonce = attributes.get("r", "")
     if not nonce.startswith(client_nonce) or len(nonce) == len(client_nonce):
-        raise CorruptError("the server's SCRAM nonce does not extend the client's")
+        raise CorruptError("the server's SCRAM nonce is invalid: it does not extend the client's")
     text = attributes.get("i", "")
     iterations = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
-        raise CorruptError("the SCRAM iteration count is out of bounds", iteration_count=text)
+        raise CorruptError(
+            "the SCRAM iteration count is invalid: it is out of range",
+            iteration_count=text,
+            expected=f"{MIN_ITERATIONS} to {MAX_ITERATIONS}",
+        )
     salt = _base64(attributes.get("s", ""))
     if not salt:
-        raise CorruptError("the server's SCRAM message has no salt")
+        raise CorruptError("the server's SCRAM message is invalid: it has no salt")
     return nonce, salt, iterations
 
 
@@ -135,7 +142,7 @@ def _attributes(message: bytes) -> dict[str, str]:
     try:
         parts = message.decode().split(",")
     except UnicodeDecodeError as error:
-        raise CorruptError("the server's SCRAM message is not UTF-8") from error
+        raise CorruptError("the server's SCRAM message is invalid: it is not UTF-8") from error
     return {part[0]: part[2:] for part in parts if part[1:2] == "="}
 
 
@@ -143,4 +150,6 @@ def _base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise CorruptError("an attribute of the server's SCRAM message is not base64") from error
+        raise CorruptError(
+            "the server's SCRAM message is invalid: an attribute is not base64"
+        ) from error

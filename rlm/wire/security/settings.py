@@ -1,8 +1,7 @@
-"""Reads the client's security settings, in librdkafka's names.
+"""Reads the security settings of the Kafka client, which have librdkafka's names.
 
-This module decides which settings the client supports. An unsupported security setting is an error,
-because a connection must not be less secure than requested. Other settings are ignored. Secrets
-never appear in repr.
+An unsupported security setting is an error, because a connection must not be less secure than
+requested. Settings that do not concern security are ignored. Secrets never appear in repr.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Represents TLS towards the broker, whose certificate is always verified.
+    """Represents the TLS settings for brokers, whose certificates are always verified.
 
-    If `ca_path` is None, the client trusts the system's certificates.
+    If `ca_path` is None, the client trusts the system's CA certificates.
     """
 
     ca_path: str | None = None
@@ -49,7 +48,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """Represents the user and the credentials."""
+    """Represents a SASL mechanism and the user's credentials."""
 
     mechanism: str
     username: str
@@ -58,16 +57,16 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuritySettings:
-    """Represents how a connection to a broker is secured. A field is None if it is not used."""
+    """Represents how a connection to a broker is secured; an unused field is None."""
 
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None
 
 
 def security_of(client: Mapping[str, str]) -> SecuritySettings:
-    """Read the security settings in `client`, whose keys are librdkafka's, without prefix.
+    """Read the security settings in `client`; its keys are librdkafka's, without a prefix.
 
-    Raises InvalidConfigError with the key, which may have a prefix in the user's file.
+    Raises InvalidConfigError with such a key; in the user's file, the key may have a prefix.
     """
     for key in client:
         if key.startswith(_SECURITY_PREFIXES) and key not in _KNOWN:
@@ -93,9 +92,9 @@ def _tls(client: Mapping[str, str]) -> TlsSettings:
         raise _invalid(_IDENTIFICATION, identification, ("https", "none"))
     if _KEY in client and _CERTIFICATE not in client:
         raise InvalidConfigError(
-            "a private key needs its certificate",
+            "cannot use the client's private key: its certificate is missing",
             key=_CERTIFICATE,
-            advice="Set it to the file of the certificate",
+            advice="Set it to the path of the certificate",
         )
     return TlsSettings(
         ca_path=client.get(_CA),
@@ -108,7 +107,7 @@ def _tls(client: Mapping[str, str]) -> TlsSettings:
 
 def _sasl(client: Mapping[str, str]) -> SaslSettings:
     key = next((name for name in _MECHANISM_KEYS if name in client), _MECHANISM_KEYS[0])
-    mechanism = client.get(key, "GSSAPI").upper()  # librdkafka's default, unsupported here
+    mechanism = client.get(key, "GSSAPI").upper()  # librdkafka's default, rejected below
     if mechanism not in _MECHANISMS:
         raise _invalid(key, mechanism, _MECHANISMS)
     for needed in (_USERNAME, _PASSWORD):

@@ -1,4 +1,4 @@
-"""Creates Python's TLS context towards brokers from settings. Reads files, opens no socket."""
+"""Creates the TLS context for connections to brokers. Reads files, but opens no socket."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from rsm.segment.errors import InvalidConfigError
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Create the context of connections to brokers; it always verifies their certificates.
+    """Create a TLS context, which always verifies the brokers' certificates.
 
-    Raises InvalidConfigError if a certificate, key or CA file is unusable; the error names
-    librdkafka's keys.
+    Raises InvalidConfigError, with librdkafka's key, if a certificate, key or CA file is unusable.
     """
     context = _trusting(tls.ca_path)
     context.check_hostname = tls.should_check_host_name
     if tls.certificate_path is not None:
         try:
-            # A key without its password must fail, and not prompt on the terminal.
+            # If the key's password is missing, loading must fail, not prompt on the terminal.
             context.load_cert_chain(
                 tls.certificate_path, tls.key_path, password=tls.key_password or ""
             )
         except OSError as error:
             raise InvalidConfigError(
-                "the client certificate cannot be used",
+                "cannot load the client's certificate and key",
                 key="ssl.certificate.location or ssl.key.location",
                 reason=error,
-                advice="Give the PEM files of a certificate and of its own key",
+                advice="Set the keys to PEM files of a certificate and its private key",
             ) from error
     return context
 
@@ -37,14 +36,14 @@ def _trusting(ca_path: str | None) -> ssl.SSLContext:
     try:
         if ca_path is None:
             return ssl.create_default_context()
-        if Path(ca_path).is_dir():  # file or directory, as in librdkafka
+        if Path(ca_path).is_dir():  # librdkafka also accepts a directory
             return ssl.create_default_context(capath=ca_path)
         return ssl.create_default_context(cafile=ca_path)
     except OSError as error:
         raise InvalidConfigError(
-            "the CA certificates cannot be used",
+            "cannot load the CA certificates",
             key="ssl.ca.location",
             found=ca_path,
             reason=error,
-            advice="Give a PEM file of CA certificates that this user can read",
+            advice="Set the key to a PEM file or a directory of CA certificates that rlm can read",
         ) from error

@@ -1,4 +1,8 @@
-"""The index object of an offloaded ledger in block format v1 (PIP-17).
+"""Encodes and decodes the index object of an offloaded ledger in block format v1 (PIP-17). Pure.
+
+**Data loss in Pulsar:** its offloader stops at an entry larger than its blocks, but reports
+success. The index then names a block that begins at the end of the data. This decoder reads such a
+ledger up to the end of the data.
 
 All numbers are big-endian:
 
@@ -12,9 +16,6 @@ All numbers are big-endian:
         then for each block:  first entry id i64, part i32 (from 1), position of the block i64
 
 Positions are those of block headers; a block's entries begin after its header.
-**Data loss in Pulsar:** its offloader stops at an entry larger than its blocks, but reports
-success. The index then names one block more than the data length covers. This decoder reads it as a
-ledger that ends before that block. Pure.
 Source: Pulsar's OffloadIndexBlockImpl.
 """
 
@@ -47,13 +48,13 @@ INDEX_HEADER_BYTES = _HEADER.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockIndex(BlockSequence):
-    """A decoded index object: the blocks and the metadata of one ledger."""
+    """Represents a decoded index object: the blocks and the metadata of one ledger."""
 
     metadata: LedgerMetadata
 
     @property
     def last_entry_id(self) -> int:
-        """The id of the ledger's last entry, written or not."""
+        """The id of the ledger's last entry, even if that entry was never written."""
         return self.metadata.last_entry_id
 
     @property
@@ -62,7 +63,7 @@ class BlockIndex(BlockSequence):
 
     @property
     def end_entry_id(self) -> int:
-        """The id after the last entry that was written."""
+        """The id after the last written entry."""
         last = self.blocks[-1]
         return last.first_entry_id if last.position == self.data_bytes else self.last_entry_id + 1
 
@@ -78,7 +79,7 @@ class BlockIndex(BlockSequence):
 def encode_index(index: BlockIndex) -> bytes:
     """Encode an index object.
 
-    Raises UnsupportedError if its readers would refuse it as too long.
+    Raises UnsupportedError if the object exceeds MAX_INDEX_BYTES, the limit of its readers.
     """
     metadata = encode_ledger_metadata(index.metadata)
     length_bytes = _HEADER.size + len(metadata) + INDEXED_BLOCK_BYTES * len(index.blocks)
@@ -123,7 +124,9 @@ def _unpack_header(content: bytes, name: str) -> tuple[int, int, int]:
     if _HEADER.size + metadata_bytes + INDEXED_BLOCK_BYTES * block_count != length:
         expected = f"{length - _HEADER.size} bytes of metadata and blocks"
         found = f"{metadata_bytes} + {INDEXED_BLOCK_BYTES} * {block_count}"
-        raise corrupt_index("the index length does not match its parts", name, 24, expected, found)
+        raise corrupt_index(
+            "the index is invalid: its parts do not add up to its length", name, 24, expected, found
+        )
     return data_bytes, header_bytes, metadata_bytes
 
 
@@ -150,4 +153,4 @@ def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
     left_bytes = index.data_bytes - last.position
     if 0 < left_bytes < index.header_bytes:
         expected = f">= {index.header_bytes} bytes of a block"
-        raise corrupt_index("data ends within a block header", name, 8, expected, left_bytes)
+        raise corrupt_index("the data ends within a block header", name, 8, expected, left_bytes)

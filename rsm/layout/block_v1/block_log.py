@@ -1,9 +1,9 @@
 """Encodes a log segment as a data object in block format v1: each record batch is an entry.
 
-The caller has planned the blocks from the batches' lengths. One pass copies the log's chunks into
-the object's chunks. Pure.
+The caller plans the blocks from the batches' lengths. One pass copies the log's chunks into the
+object's chunks. Pure.
 
-Memory: one buffer of `_BUFFER_BYTES`, whatever the lengths of the batches.
+Memory: one buffer of `_BUFFER_BYTES`; it does not depend on the batches' lengths.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource
 
 _BUFFER_BYTES = 1 << 20
-# A larger piece is passed on as a view of the log's chunk, without a copy.
+# A larger piece is not copied: it is passed on as a view of the log's chunk.
 _COPIED_BYTES = 64 << 10
 _BATCH_LENGTH = struct.Struct(">8xi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedLog(BlockedSource):
-    """A PartedSource over `log`, whose batches are divided into `blocks`.
+    """Represents `log` as a PartedSource, with the log's batches divided into `blocks`.
 
-    A pass raises the errors of the log's pass, and RetriableError if the log's batches do
-    not match `blocks`.
+    A pass raises the errors of `log`, and RetriableError if the batches do not match `blocks`.
     """
 
     log: ContentSource
@@ -56,7 +55,7 @@ class _Pass:
         self._filled_bytes = 0
 
     def feed(self, view: memoryview) -> Iterator[memoryview]:
-        """Take the log's next bytes; yield the object's bytes that are complete."""
+        """Take the log's next bytes; yield those bytes of the object that are ready."""
         position = 0
         while position < len(view):
             if not self._left_in_batch_bytes:
@@ -72,16 +71,17 @@ class _Pass:
             self._left_in_batch_bytes -= size_bytes
 
     def finish(self) -> Iterator[memoryview]:
-        """Yield the remaining bytes after the end of the log."""
+        """Yield the object's remaining bytes. Call it after the log's last byte."""
         self._require(not self._started and not self._left_in_batch_bytes)
         yield from self._end_block()
         self._require(next(self._following, None) is None)
         yield from self._flush()
 
     def _take_small_batches(self, view: memoryview, position: int) -> int:
-        """Copy whole batches as long as they fit; return the position of the next one.
+        """Copy whole batches while they fit; return the position of the first batch not copied.
 
-        Handles nearly every batch: at most `_COPIED_BYTES` long, in one block, and whole in `view`.
+        Stops at the end of the block, at a full buffer, at a batch longer than `_COPIED_BYTES`,
+        and at a batch that continues after `view`.
         """
         out, filled_bytes, entry_id = self._out, self._filled_bytes, self._next_entry_id
         left_in_block_bytes, end_entry_id = self._left_in_block_bytes, self._end_entry_id
@@ -106,7 +106,7 @@ class _Pass:
         return position
 
     def _take_begin(self, view: memoryview, position: int) -> int:
-        """Take a batch's bytes up to the end of its length field; return how many `view` had."""
+        """Take a batch's bytes through its length field; return how many of them were in `view`."""
         wanted_bytes = LOG_OVERHEAD_BYTES - len(self._started)
         piece = view[position : position + wanted_bytes]
         self._started += piece
@@ -168,4 +168,4 @@ class _Pass:
 
 
 def _changed(entry_id: int) -> RetriableError:
-    return RetriableError("the log's batches changed while it was copied", entry_id=entry_id)
+    return RetriableError("the log's batches changed during the copy", entry_id=entry_id)

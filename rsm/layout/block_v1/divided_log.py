@@ -1,4 +1,4 @@
-"""Divides a log segment into entries and blocks, by the batches' offsets and lengths. Pure."""
+"""Divides a log segment into entries and blocks, given its batches' offsets and lengths. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rsm.segment.errors import UnsupportedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DividedLog:
-    """The blocks of a log, the number of its batches, and the encoded log points."""
+    """Represents the division of a log: its blocks, its number of batches, its log points."""
 
     blocks: tuple[PlannedBlock, ...]
     entry_count: int
@@ -27,7 +27,7 @@ class DividedLog:
 
 
 def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> DividedLog:
-    """Divide a log by (base offset, length) of each batch.
+    """Divide a log, given the (base offset, length) of each batch.
 
     Raises UnsupportedError for an empty log.
     """
@@ -38,7 +38,7 @@ def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> Divid
     room_bytes = due_position = 0
     for base_offset, length_bytes in batches:
         room_bytes -= ENTRY_HEADER_BYTES + length_bytes
-        if room_bytes >= 0 and log_position < due_position:  # neither block nor log point begins
+        if room_bytes >= 0 and log_position < due_position:  # no block or log point begins here
             pending_bytes += length_bytes
             pending_count += 1
         else:
@@ -52,7 +52,7 @@ def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> Divid
             room_bytes = planner.room_bytes
         log_position += length_bytes
     if not log_position:
-        raise UnsupportedError("block_v1 cannot store a segment without batches")
+        raise UnsupportedError("cannot store a segment without batches in layout block_v1")
     planner.add_fitting(pending_count, pending_bytes)
     blocks.append(planner.finish())
     return DividedLog(

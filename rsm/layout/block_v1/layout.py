@@ -1,9 +1,9 @@
-"""Layout `block_v1`: a log segment as a ledger that Pulsar offloaded (PIP-17).
+"""Stores a log segment as Pulsar stores an offloaded ledger (layout `block_v1`, PIP-17). Pure.
 
 Each segment is three objects, written in this order: the data object in blocks, the index object,
-and the companion, with the content of `.meta` in the layout `raw`. The ledger is the log segment;
-its id is the base offset. An entry is a record batch, numbered from 0. The index object has the
-positions of some batches, so that locating bytes needs no other object. Pure.
+and the companion. The companion's content is that of `.meta` in the layout `raw`. The ledger is the
+log segment; its id is the base offset. An entry is a record batch, numbered from 0. The index
+object has the positions of some batches, so a reader needs no other object to locate bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAME = "block_v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockV1Layout(SegmentLayout):
-    """Writes blocks of `block_bytes`, and reads all sizes.
+    """Writes blocks of `block_bytes`, and reads blocks of any size.
 
     New objects carry `origin` as attributes.
     """
@@ -71,10 +71,10 @@ class BlockV1Layout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents, in blocks whose headers have their lengths.
+        """Return the objects' contents.
 
-        With the log's batches, the blocks are planned before the first byte, and no block is
-        buffered. Without them, each block is buffered until the next one begins.
+        A block's header contains the block's length. If `log.batches` is set, all blocks are
+        planned before the first byte. Otherwise each block is buffered until the next one begins.
         """
         source: ContentSource
         if log.batches is None:
@@ -103,7 +103,7 @@ class BlockV1Layout(SegmentLayout):
 
 
 def decode_directory(content: bytes, name: str, index_name: str) -> LogDirectory:
-    """Decode an index object with log points. Raises CorruptError."""
+    """Decode an index object. Raises CorruptError if it is invalid or lacks log points."""
     index = decode_index(content, name=index_name)
     extent = LedgerExtent(
         blocks=index.blocks,

@@ -1,9 +1,9 @@
 """Encodes a log as a data object in block format v1 while it reads the log's batches.
 
-A block's header has its length. So each block is buffered until the next batch does not fit into
-it, or the log has ended. Gives the same bytes as BlockedLog. Pure.
+A block's header contains the block's length, so each block is buffered until the next batch does
+not fit, or the log ends. The bytes are the same as BlockedLog's. Pure.
 
-Memory: one block, and the carry of a batch.
+Memory: one block, or a batch that is larger, and the carry of a batch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rsm.segment.local_segment import ContentSource, PartBounds, interrupt_of
 
 
 class StreamedLog:
-    """A PartedSource for one pass over `log`; each block is a part. Not thread-safe.
+    """Represents `log` as a PartedSource for one pass; each block is a part. Not thread-safe.
 
     The pass raises the errors of the log, CorruptError for content that is not batches, and
     UnsupportedError for an empty log or a batch that is too large.
@@ -47,7 +47,7 @@ class StreamedLog:
                 if full is not None:
                     yield memoryview(full)
         if due_position < 0:
-            raise UnsupportedError("block_v1 cannot store a segment without batches")
+            raise UnsupportedError("cannot store a segment without batches in layout block_v1")
         yield memoryview(self._builder.finish())
 
     def divided(self) -> DividedLog:

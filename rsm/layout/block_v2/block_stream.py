@@ -1,4 +1,4 @@
-"""BlockStream: encodes entries of one ledger after another as blocks in format v2 (PIP-76).
+"""Encodes the entries of ledgers, one ledger after the other, as blocks in format v2 (PIP-76).
 
     stream = BlockStream(block_bytes=5 << 20)
     for ledger_id, entry_id, data in entries:
@@ -8,9 +8,9 @@
         …
     index = stream.index()           # the content of the index object
 
-A block has entries of one ledger. It is at least `block_bytes` long, so that it can be a part of an
-upload; only the object's last block may be shorter. This module knows neither a store nor where the
-entries come from. Pure.
+A block contains entries of one ledger. It is at least `block_bytes` long, so that it can be a part
+of an upload; only the object's last block may be shorter. This module does not know the store, or
+where the entries come from. Pure.
 Source: Pulsar's BufferedOffloadStream.
 """
 
@@ -47,26 +47,26 @@ from rsm.segment.errors import InvalidConfigError
 # Pulsar's default of minBlockSizeInBytes; S3 accepts no smaller part except the last.
 DEFAULT_STREAM_BLOCK_BYTES = 5 << 20
 
-# Three numbers of 10 bytes and their tags, as `_info` gives them.
+# The maximum for the fields that `_info` sets: three tags, and three numbers of up to 10 bytes.
 _INFO_BYTES = 33
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class EntryPosition:
-    """An entry of a ledger (Pulsar's Position)."""
+    """Identifies an entry of a ledger (Pulsar's Position)."""
 
     ledger_id: int
     entry_id: int
 
 
 class BlockStream:
-    """The blocks of one data object, and its index at the end. Not thread-safe.
+    """Encodes the blocks of one data object, and then its index. Not thread-safe.
 
-    Memory: one block, or an entry that is larger; 100 bytes for each block and each ledger.
+    Memory: one block, or an entry that is larger; and 100 bytes for each block and each ledger.
     """
 
     def __init__(self, *, block_bytes: int = DEFAULT_STREAM_BLOCK_BYTES) -> None:
-        """Raises InvalidConfigError for a size outside the format's limits."""
+        """Raise InvalidConfigError if the block size is outside the format's limits."""
         require_block_size(block_bytes)
         self._block_bytes = block_bytes
         self._builder = BlockBuilder(block_bytes=block_bytes)
@@ -91,7 +91,7 @@ class BlockStream:
 
     @property
     def index_bytes(self) -> int:
-        """The greatest length of the index object if the stream ended now, without infos."""
+        """The maximum length of the index object if the stream ended now and had no `infos`."""
         blocks = self._builder.built_count + bool(self._builder.plan.entry_count)
         ledgers = len(self._size_bytes)
         return (
@@ -121,8 +121,8 @@ class BlockStream:
         """Raise InvalidConfigError unless the entry can follow the last one.
 
         Entry ids are consecutive within a ledger, and ledger ids ascend. A ledger's id and its
-        number of entries fit into an i64, so each entry id is below the greatest i64.
-        Raises UnsupportedError for an entry of almost 2 GiB.
+        number of entries fit into an i64, so each entry id is below the largest i64.
+        Raises UnsupportedError for an entry longer than MAX_ENTRY_BYTES (almost 2 GiB).
         """
         require_entry_fits(entry_id, length_bytes)
         if not 0 <= ledger_id <= MAX_ID or not 0 <= entry_id < MAX_ID:
@@ -130,8 +130,8 @@ class BlockStream:
                 "the entry's position is invalid",
                 ledger_id=ledger_id,
                 entry_id=entry_id,
-                expected=f"0 to {MAX_ID}, and 0 to {MAX_ID - 1}",
-                advice="Give only entries with such ids",
+                expected=f"ledger_id 0 to {MAX_ID}, entry_id 0 to {MAX_ID - 1}",
+                advice="Pass only entries with such ids",
             )
         last = self._last
         if last is None or ledger_id > last.ledger_id:
@@ -141,7 +141,7 @@ class BlockStream:
                 "ledger ids do not ascend",
                 expected=f">= {last.ledger_id}",
                 found=ledger_id,
-                advice="Give the ledgers in the order of their ids",
+                advice="Pass the ledgers in ascending order of their ids",
             )
         if entry_id != last.entry_id + 1:
             raise InvalidConfigError(
@@ -149,7 +149,7 @@ class BlockStream:
                 ledger_id=ledger_id,
                 expected=last.entry_id + 1,
                 found=entry_id,
-                advice="Give the entries of each ledger in the order of their ids, and omit none",
+                advice="Pass all entries of each ledger in the order of their ids",
             )
 
     def add(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> tuple[bytearray, ...]:
@@ -174,11 +174,11 @@ class BlockStream:
     def count_fitting(
         self, ledger_id: int, entry_id: int, bounds: Sequence[int], number: int
     ) -> int:
-        """Return how many entries `extend` may add, beginning with entry `number` of `bounds`.
+        """Return how many entries `extend` may add, starting with entry `number` of `bounds`.
 
-        `bounds` are the positions of adjoining entries, and the end of the last one. `entry_id` is
-        the id of the first entry to add. Returns 0 if that entry begins a block, or cannot follow
-        the stream's last entry.
+        `bounds` are the positions of adjoining entries, and the end of the last entry. `entry_id`
+        is the id of the first entry to add. Returns 0 if that entry begins a block, or if it cannot
+        follow the stream's last entry.
         """
         plan = self._builder.plan
         previous = EntryPosition(ledger_id=ledger_id, entry_id=entry_id - 1)
@@ -193,10 +193,10 @@ class BlockStream:
         return bisect_right(candidates, room_bytes, key=used_bytes)
 
     def extend(self, buffer: memoryview, bounds: Sequence[int]) -> tuple[bytearray, ...]:
-        """Add the ledger's next entries to the current block; return the block if complete.
+        """Add the ledger's next entries to the current block; return the block if it is full.
 
-        The entries must fit. They adjoin in `buffer`; `bounds` are their positions, and the end of
-        the last one.
+        The entries must fit into the block. They adjoin in `buffer`; `bounds` are their positions,
+        and the end of the last entry.
         """
         last = self._last
         assert last is not None
@@ -213,9 +213,9 @@ class BlockStream:
         return (self._builder.close(),)
 
     def finish(self, *, is_padded: bool = True) -> tuple[bytearray, ...]:
-        """End the current block; return it, or nothing if it has no entry.
+        """End the current block and return it; return an empty tuple if the block has no entry.
 
-        Only an object's last block may be without padding.
+        Only the object's last block may lack padding.
         """
         if not self._builder.plan.entry_count:
             return ()
@@ -224,9 +224,9 @@ class BlockStream:
     def index(self, infos: Mapping[int, LedgerInfo] | None = None) -> StreamIndex:
         """Return the index of the complete blocks; at least one must exist.
 
-        `infos` describe ledgers by their ids. For any other ledger, the index has the number of
-        entries up to here, and the length of their data in this object. Raises InvalidConfigError
-        for an info with fewer entries than the stream has.
+        `infos` has the description of each ledger whose metadata is known, by the ledger's id. For
+        any other ledger, the index has the number of entries so far, and the length of their data
+        in this object. Raises InvalidConfigError if an info counts fewer entries than the stream.
         """
         data_bytes = self._builder.plan.position
         groups = [
@@ -259,7 +259,7 @@ class BlockStream:
 
 
 def require_block_size(block_bytes: int) -> None:
-    """Raise InvalidConfigError for a block size outside the formats' limits."""
+    """Raise InvalidConfigError if a block size is outside the formats' limits."""
     if not MIN_BLOCK_BYTES <= block_bytes <= MAX_BLOCK_BYTES:
         raise InvalidConfigError(
             "the block size is invalid",
@@ -269,15 +269,15 @@ def require_block_size(block_bytes: int) -> None:
 
 
 def _require_within(info: LedgerInfo, last: PlannedBlock) -> None:
-    """Raise InvalidConfigError for entries beyond the info's count; a count of 0 is unknown."""
+    """Raise InvalidConfigError if the info counts fewer entries; a count of 0 means unknown."""
     end_entry_id = last.first_entry_id + last.entry_count
     if info.entry_count and end_entry_id > info.entry_count:
         raise InvalidConfigError(
-            "the ledger's metadata has fewer entries than are given",
+            "the ledger's metadata is invalid: it counts fewer entries than the stream",
             ledger_id=info.ledger_id,
             expected=f"entries 0 to {info.entry_count - 1}",
             found=f"entry {end_entry_id - 1}",
-            advice="Give the metadata of these entries",
+            advice="Pass the metadata that describes these entries",
         )
 
 

@@ -1,13 +1,13 @@
-"""Layout `block_v2`: a streamed segment as Pulsar's streaming offload stores it (PIP-76).
+"""Stores a streamed segment as Pulsar's streaming offload does (layout `block_v2`, PIP-76). Pure.
 
 Each segment is three objects, written in this order: the data object in blocks, the index object,
-and the companion, with the content of `.meta` in the layout `raw`. A ledger is a file of the log;
-its id is the file's base offset. An entry is a record batch; its id is its ordinal in the file.
-One segment may have several ledgers, and one ledger may be in several segments. Pure.
+and the companion. The companion's content is that of `.meta` in the layout `raw`. A ledger is a
+file of the log; its id is the file's base offset. An entry is a record batch; its id is its ordinal
+in the file. One segment may have several ledgers, and one ledger may be in several segments.
 
-Pulsar's format has no field for positions of the log. They are a property of each ledger's info in
-the index object: other readers ignore the property, and it takes no field number that Pulsar may
-use later. In the companion, the positions would need a second lookup.
+Pulsar's format has no field for log positions. They are a property of each ledger's info in the
+index object: other readers ignore the property, and it uses no field number that Pulsar may assign
+later. If the companion contained the positions, each reader would need a second object.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NAME = "block_v2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockV2Layout(SegmentLayout):
-    """Writes blocks of `block_bytes`, and reads all sizes.
+    """Writes blocks of `block_bytes`, and reads blocks of any size.
 
     New objects carry `origin` as attributes.
     """
@@ -72,7 +72,7 @@ class BlockV2Layout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents. Each block is buffered until it is full or the next one begins."""
+        """Return the objects' contents. Each block is buffered until it is complete."""
         source = LedgerStream(log.content, log.ledgers, block_bytes=self.block_bytes)
         encoding = BlockEncoding(
             data=source, index=lambda _metadata: encode_stream_index(source.index())
@@ -92,7 +92,7 @@ class BlockV2Layout(SegmentLayout):
 
 
 def decode_directory(content: bytes, name: str, index_name: str) -> LogDirectory:
-    """Decode an index object with log points. Raises CorruptError."""
+    """Decode an index object. Raises CorruptError if it is invalid or lacks log points."""
     index = decode_stream_index(content, name=index_name)
     ledgers = [_directory_of(each, name, index_name) for each in index.ledgers]
     return LogDirectory(ledgers, data_bytes=index.data_bytes)
@@ -103,9 +103,8 @@ def _directory_of(ledger: StreamedLedger, name: str, index_name: str) -> BlockDi
     if not info.entry_count or not info.size_bytes:
         found = f"{info.entry_count} entries, {info.size_bytes} bytes"
         expected = "the number of entries and their length"
-        raise corrupt_index(
-            "the ledger has no extent", index_name, ledger.info_position, expected, found
-        )
+        message = "the ledger info is invalid: it lacks the ledger's extent"
+        raise corrupt_index(message, index_name, ledger.info_position, expected, found)
     extent = LedgerExtent(
         blocks=ledger.blocks,
         end_entry_id=info.entry_count,

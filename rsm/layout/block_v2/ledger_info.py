@@ -1,8 +1,8 @@
-"""LedgerInfo: the description of a ledger in the index of a streamed object (PIP-76).
+"""Encodes and decodes the description of a ledger in the index of a streamed object (PIP-76).
 
-It is a message of Pulsar's managed ledger (rsm/layout/proto/managed_ledger.proto). Pulsar's reader
-needs the number of entries. All fields are kept, so that a decoded message encodes to the same
-bytes. Pure.
+The description is a message of Pulsar's managed ledger (rsm/layout/proto/managed_ledger.proto).
+Pulsar's reader needs the number of entries. LedgerInfo keeps all fields, so a decoded message
+encodes to the same bytes. Pure.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerInfo:
-    """A ledger of `entry_count` entries, with ids from 0, and of `size_bytes` of data.
+    """Represents a ledger of `entry_count` entries, with ids from 0 and `size_bytes` of data.
 
     For a closed ledger, both count the whole ledger, which may be in several objects. An open
     ledger has no `closed_ms`: `entry_count` counts the entries up to the end of the object, and
-    `size_bytes` only the data in the object. A field is None if the message does not have it.
+    `size_bytes` only the data in the object. A field is None if the message lacks it.
     """
 
     ledger_id: int
@@ -52,7 +52,7 @@ class LedgerInfo:
 
 
 def encode_ledger_info(info: LedgerInfo) -> bytes:
-    """Encode the message: fields by number, in the order of Pulsar's own encoder."""
+    """Encode the message with its fields in ascending order of number, as Pulsar does."""
     context = info.offload_context
     message = pb.LedgerInfo(
         ledger_id=info.ledger_id,
@@ -71,9 +71,9 @@ def decode_ledger_info(content: bytes) -> LedgerInfo:
     try:
         message = pb.LedgerInfo.FromString(content)
     except DecodeError as error:
-        raise CorruptError("ledger info is not protobuf") from error
+        raise CorruptError("the ledger info is invalid: it is not protobuf") from error
     if not message.HasField("ledger_id"):
-        raise CorruptError("ledger info lacks a field", expected="ledger_id", found="nothing")
+        raise CorruptError("the ledger info lacks a field", expected="ledger_id", found="nothing")
     if message.entries < 0 or message.size < 0:
         found = f"entries {message.entries}, size {message.size}"
         raise CorruptError("a field of the ledger info is negative", expected=">= 0", found=found)

@@ -1,10 +1,10 @@
 """Encodes a log as a data object in block format v2 while it reads the log's batches.
 
-Each batch is an entry of the ledger that the log's marks name. Without a mark, the ledger's id is
-the base offset of the log's first batch, and entries count from 0. The last block ends with its
-last entry, so that little data is a small object. Pure.
+Each batch is an entry of the ledger that the log's marks name. If there is no mark, the ledger's id
+is the base offset of the log's first batch, and entry ids start at 0. The last block has no
+padding, so that a small log becomes a small object. Pure.
 
-Memory: one block, and the carry of a batch.
+Memory: one block, or a batch that is larger, and the carry of a batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rsm.segment.local_segment import ContentSource, interrupt_of
 
 @dataclass(slots=True, kw_only=True)
 class _OpenLedger:
-    """The ledger of the next batches: its next entry, and where its next log point is due."""
+    """The current ledger: the id of its next entry, and where its next log point is due."""
 
     ledger_id: int
     start_position: int
@@ -34,7 +34,7 @@ class _OpenLedger:
     due_position: int = 0
 
     def note(self, run: AdjoiningBatches, begin: int, end: int) -> None:
-        """Count these batches of a run as entries, and add those that are due as log points."""
+        """Count these batches of a run as entries; add a log point wherever one is due."""
         number = begin
         while True:
             due = self.due_position - run.log_position
@@ -50,10 +50,10 @@ class _OpenLedger:
 
 
 class LedgerStream:
-    """A ContentSource for one pass over `log`; each chunk is a block. Not thread-safe.
+    """Represents `log` as a ContentSource for one pass; each chunk is a block. Not thread-safe.
 
-    The store chooses the parts of an upload. Usually they are larger than blocks, which saves
-    requests. No reader sees them.
+    The store chooses the parts of an upload. Usually a part is larger than a block, to save
+    requests. Readers do not see the parts.
 
     The pass raises the errors of the log, and:
 
@@ -79,7 +79,7 @@ class LedgerStream:
                 for block in self._encode(ledger, part):
                     yield memoryview(block)
         if self._ledger is None:
-            raise UnsupportedError("block_v2 cannot store a segment without batches")
+            raise UnsupportedError("cannot store a segment without batches in layout block_v2")
         for block in self._stream.finish(is_padded=False):
             yield memoryview(block)
 
@@ -91,7 +91,7 @@ class LedgerStream:
     def _divided(self, run: AdjoiningBatches) -> Iterator[tuple[_OpenLedger, AdjoiningBatches]]:
         """Yield the ledgers of a run, each with its batches.
 
-        The log's first batch begins a ledger even if no mark is noted.
+        If the first mark is not at the log's start, an unmarked ledger begins there.
         """
         ledger = self._ledger
         while (mark := self._marks.at(self._mark_number)) is not None:
@@ -130,7 +130,7 @@ class LedgerStream:
         return ledger
 
     def _encode(self, ledger: _OpenLedger, run: AdjoiningBatches) -> Iterator[bytearray]:
-        """Add a ledger's batches; yield the blocks that are complete."""
+        """Add a ledger's batches; yield each block when it is complete."""
         stream, bounds = self._stream, run.bounds
         number, end_number = 0, len(bounds) - 1
         while number < end_number:
@@ -138,7 +138,7 @@ class LedgerStream:
             count = stream.count_fitting(ledger_id, entry_id, bounds, number)
             if count:
                 complete = stream.extend(run.buffer, bounds[number : number + count + 1])
-            else:  # this batch begins a block, unless it is refused
+            else:  # this batch begins a block, or `add` refuses it
                 batch = run.buffer[bounds[number] : bounds[number + 1]]
                 complete = stream.add(ledger_id, entry_id, batch)
                 count, ledger.due_position = 1, run.log_position + bounds[number]

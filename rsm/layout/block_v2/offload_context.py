@@ -1,8 +1,8 @@
-"""OffloadContext: where the data of one ledger is in the store (PIP-76's protobuf messages).
+"""Converts offload contexts, which locate a ledger's data in the store, to and from protobuf. Pure.
 
 A ledger that was offloaded as a whole (PIP-17) has a UUID and no segments. A streamed ledger
-(PIP-76) is in one or more offload segments, each an object of its own. All fields that a message
-has are kept, so that a decoded message encodes to the same bytes. Pure.
+(PIP-76) is in one or more offload segments, each with its own data object. OffloadContext keeps all
+fields of a message, so a decoded message encodes to the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Properties = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadDriver:
-    """The name and the properties of the store that has the data, such as its bucket."""
+    """Represents the store of the data: its name, and its properties such as the bucket."""
 
     name: str | None = None
     properties: Properties = ()
@@ -32,10 +32,10 @@ class OffloadDriver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadSegment:
-    """One streamed object with entries of the ledger, the last of them `last_entry_id`.
+    """Represents one streamed object with entries of the ledger up to `last_entry_id`.
 
-    If `is_complete` is false, the object may not exist yet, and readers leave it out. A field is
-    None if the message does not have it.
+    If `is_complete` is false, the object may not exist yet, and readers ignore it. A field is None
+    if the message lacks it.
     """
 
     uuid: UUID | None
@@ -49,9 +49,10 @@ class OffloadSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadContext:
-    """The offload of one ledger; without segments, `uuid` is that of PIP-17's two objects.
+    """Represents the offload of one ledger.
 
-    `segments` are in the order of the entries. A field is None if the message does not have it.
+    `segments` are in the order of the entries. If there are none, `uuid` is in the names of
+    PIP-17's two objects. A field is None if the message lacks it.
     """
 
     uuid: UUID | None = None
@@ -64,7 +65,7 @@ class OffloadContext:
 
 
 def context_to_message(context: OffloadContext) -> pb.OffloadContext:
-    """Return a context as a protobuf message."""
+    """Convert a context to a protobuf message."""
     msb, lsb = _halves(context.uuid)
     message = pb.OffloadContext(
         uid_msb=msb,
@@ -80,7 +81,7 @@ def context_to_message(context: OffloadContext) -> pb.OffloadContext:
 
 
 def context_from_message(message: pb.OffloadContext) -> OffloadContext:
-    """Return the context in a protobuf message."""
+    """Convert a protobuf message to a context."""
     return OffloadContext(
         uuid=_uuid_of(message),
         segments=tuple(map(_segment_from_message, message.offload_segment)),
@@ -93,14 +94,14 @@ def context_from_message(message: pb.OffloadContext) -> OffloadContext:
 
 
 def properties_to_messages(properties: Properties) -> list[pb.OffloadProperty]:
-    """Return properties as protobuf messages."""
+    """Convert properties to protobuf messages."""
     return [
         pb.OffloadProperty(key=bytes_of(key), value=bytes_of(value)) for key, value in properties
     ]
 
 
 def properties_from_messages(messages: Iterable[pb.OffloadProperty]) -> Properties:
-    """Return the properties in protobuf messages."""
+    """Convert protobuf messages to properties."""
     return tuple((text_of(each.key), text_of(each.value)) for each in messages)
 
 

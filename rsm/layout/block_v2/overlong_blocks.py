@@ -1,11 +1,12 @@
-"""Locates the blocks of a streamed object if their headers state too short lengths.
+"""Locates the blocks of a streamed object whose headers state lengths that are too short. Pure.
 
-Pulsar's writer leaves the first entry of each block out of the block's length. If the entries then
-exceed the length, the block ends with its last entry. The index has the positions that the stated
-lengths add up to, and Pulsar's reader finds no block there. This module walks through the entries
-to find the real positions. Pure. Source: Pulsar's BufferedOffloadStream.
 **Data loss in Pulsar:** its writer drops entries that begin after the stated length. Reading them
 fails.
+
+Pulsar's writer does not count the first entry of each block in the block's length. If the entries
+then exceed the length, the block ends with its last entry. The positions in the index are sums of
+the stated lengths, so Pulsar's reader finds no block there. This module walks through the entries
+to find the actual positions. Source: Pulsar's BufferedOffloadStream.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from rsm.segment.errors import CorruptError
 def locate_blocks(
     index: StreamIndex, data: DataObject, *, data_bytes: int, positions: EntryPositions
 ) -> StreamIndex:
-    """Return the index with the real positions of the blocks in a data object of `data_bytes`.
+    """Return the index with the blocks' actual positions in a data object of `data_bytes`.
 
-    Reads all entries. Raises CorruptError if the blocks do not fill the object.
+    Walks through all entries. Raises CorruptError if the blocks do not fill the object.
     """
     position = 0
     ledgers: list[StreamedLedger] = []
@@ -45,7 +46,7 @@ def locate_blocks(
         )
     if position != data_bytes:
         raise CorruptError(
-            "index and data disagree",
+            "the index and the data object disagree",
             object=data.name,
             position=position,
             expected=f"{position} bytes",
@@ -62,7 +63,7 @@ def _end_position(
     data_bytes: int,
     positions: EntryPositions,
 ) -> int:
-    """Return the end of the block that begins at a position of the data."""
+    """Return the end position of the block that begins at `position`."""
     stated_bytes = ledger.block_header(number).block_bytes
     block = replace(
         ledger,

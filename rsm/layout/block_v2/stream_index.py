@@ -1,4 +1,4 @@
-"""The index object of a streamed object in block format v2 (PIP-76).
+"""Encodes and decodes the index object of a streamed object in block format v2 (PIP-76). Pure.
 
 All numbers are big-endian:
 
@@ -14,8 +14,8 @@ All numbers are big-endian:
             for each block:   first entry id i64, part i32, position of the block i64
 
 Parts count from 1 in each object, across its ledgers. Positions are those of block headers.
-The index does not name the last entry of a ledger in the object: only the padding of the ledger's
-last block shows it. Pure. Source: Pulsar's OffloadIndexBlockV2Impl.
+The index does not contain the id of a ledger's last entry in the object: only the padding of the
+ledger's last block shows where the entries end. Source: Pulsar's OffloadIndexBlockV2Impl.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ LEDGER_HEADER_BYTES = _LEDGER.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedLedger(BlockSequence):
-    """The blocks of one ledger in a streamed object.
+    """Represents the blocks of one ledger in a streamed object.
 
-    `stated_bytes` are the lengths in the block headers; empty if these are the real ones.
-    `info_position` is where a decoded index has the info; errors name it.
+    `stated_bytes` are the lengths in the block headers; empty if the headers have the actual
+    lengths. `info_position` is the info's position in a decoded index; errors name that position.
     """
 
     ledger_id: int
@@ -70,7 +70,7 @@ class StreamedLedger(BlockSequence):
 
     @property
     def limit_entry_id(self) -> int | None:
-        # Pulsar writes 0, or nothing, where it does not know the number.
+        # Pulsar writes 0, or omits the field, if it does not know the number.
         return self.info.entry_count or None
 
     @property
@@ -86,14 +86,14 @@ class StreamedLedger(BlockSequence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamIndex:
-    """The index of a streamed object; `ledgers` is not empty and ascends by id and by position."""
+    """Represents a streamed object's index. `ledgers` is not empty; ids and positions ascend."""
 
     data_bytes: int
     ledgers: tuple[StreamedLedger, ...]
     header_bytes: int = HEADER_BYTES
 
     def ledger(self, ledger_id: int) -> StreamedLedger | None:
-        """Return a ledger's blocks, or None."""
+        """Return a ledger's blocks; None if the object has no such ledger."""
         number = bisect_left(self.ledgers, ledger_id, key=lambda ledger: ledger.ledger_id)
         found = self.ledgers[number : number + 1]
         return found[0] if found and found[0].ledger_id == ledger_id else None
@@ -102,7 +102,7 @@ class StreamIndex:
 def encode_stream_index(index: StreamIndex) -> bytes:
     """Encode an index object.
 
-    Raises UnsupportedError if its readers would refuse it as too long.
+    Raises UnsupportedError if the object exceeds MAX_INDEX_BYTES, the limit of its readers.
     """
     ledgers = b"".join(map(_encode_ledger, index.ledgers))
     length_bytes = _HEADER.size + len(ledgers)
@@ -148,7 +148,7 @@ def decode_stream_index(content: bytes, *, name: str) -> StreamIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FoundLedger:
-    """A ledger in an index object, and where it and its blocks are."""
+    """A ledger in an index object, with the positions of the ledger and of its blocks."""
 
     ledger_id: int
     info: LedgerInfo
@@ -165,7 +165,7 @@ def _encode_ledger(ledger: StreamedLedger) -> bytes:
 
 
 def _decode_ledger(content: memoryview, at: int, name: str) -> _FoundLedger:
-    """Decode the ledger at a position of the index; check each length before its use."""
+    """Decode the ledger at a position of the index; check each length before using it."""
     left_bytes = len(content) - at
     if left_bytes < _LEDGER.size:
         expected = f">= {_LEDGER.size} bytes"
@@ -246,4 +246,4 @@ def _check_order(
     left_bytes = data_bytes - ledgers[-1].blocks[-1].position
     if left_bytes < header_bytes:
         expected = f">= {header_bytes} bytes of a block"
-        raise corrupt_index("data ends within a block header", name, 8, expected, left_bytes)
+        raise corrupt_index("the data ends within a block header", name, 8, expected, left_bytes)

@@ -1,7 +1,7 @@
-"""Divides a log that comes in pieces into runs of record batches. Pure.
+"""Divides a log that arrives in pieces into runs of record batches. Pure.
 
-A run has all whole batches of a piece. A batch that lies in several pieces is a run of its own, and
-only such a batch is copied.
+A run contains all whole batches of a piece. A batch that spans several pieces is a separate run;
+only such batches are copied.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LENGTH_AND_MAGIC = struct.Struct(">8xi4xb")
 
 
 class AdjoiningBatches(NamedTuple):
-    """Adjoining record batches, from `log_position` on.
+    """Represents adjoining record batches; the first one begins at `log_position`.
 
-    `bounds` are the batches' positions in `buffer`, from 0 on; the last one is its end.
+    `bounds` are the batches' positions in `buffer`, and the end of the last batch. The first is 0.
     """
 
     log_position: int
@@ -45,14 +45,14 @@ class AdjoiningBatches(NamedTuple):
         return self.log_position + self.bounds[-1]
 
     def base_offset_of(self, number: int) -> int:
-        """Return the base offset of a batch, counted from 0."""
+        """Return the base offset of batch `number` of the run; the first batch is 0."""
         (base_offset,) = _BASE_OFFSET.unpack_from(self.buffer, self.bounds[number])
         return int(base_offset)
 
     def divided_at(self, log_position: int) -> tuple[AdjoiningBatches, AdjoiningBatches] | None:
-        """Return the batches before a position within the run, and those from there on.
+        """Divide the run at a log position within it; return both parts.
 
-        Returns None if no batch begins there.
+        Returns None if no batch begins at the position.
         """
         end = log_position - self.log_position
         number = bisect_left(self.bounds, end)
@@ -66,10 +66,10 @@ class AdjoiningBatches(NamedTuple):
 def batch_runs(log: ContentSource) -> Iterator[AdjoiningBatches]:
     """Yield the batches of a log in one pass; each run is valid until the next one.
 
-    Reads only lengths and base offsets: the log's reader has checked the rest.
+    Checks only lengths and magics: the reader of the log has checked the rest.
 
-    Raises the errors of the log, and CorruptError if the content is not batches, or differs in
-    length from what the log announced.
+    Raises the errors of the log, and CorruptError if the content is not batches, or if its length
+    differs from `log.length_bytes`.
     """
     rest = bytearray()
     position = 0
@@ -94,7 +94,7 @@ def batch_runs(log: ContentSource) -> Iterator[AdjoiningBatches]:
         raise CorruptError("the last batch is cut short", position=position)
     if log.length_bytes not in {None, position}:
         raise CorruptError(
-            "a log yielded another length than it announced",
+            "the log's length differs from the announced length",
             position=position,
             expected=log.length_bytes,
             found=position,
@@ -111,14 +111,14 @@ def _completed(rest: bytearray, view: memoryview, position: int) -> bytes | None
 
 
 def _bounds(view: memoryview, log_position: int) -> list[int]:
-    """Return the positions of the whole batches, and the end of the last one."""
+    """Return the positions of the whole batches, and the end of the last batch."""
     bounds = [0]
     at, last = 0, len(view) - PREFIX_BYTES
     unpack = _LENGTH_AND_MAGIC.unpack_from
     while at <= last:
         rest_bytes, magic = unpack(view, at)
         size = rest_bytes + LOG_OVERHEAD_BYTES
-        if magic != 2 or not HEADER_BYTES <= size <= MAX_BATCH_BYTES:  # older, or no batch
+        if magic != 2 or not HEADER_BYTES <= size <= MAX_BATCH_BYTES:  # older, or invalid
             checked = batch_length_bytes(view, at, base_position=log_position)
             assert checked is not None
             size = checked

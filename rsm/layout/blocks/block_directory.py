@@ -1,11 +1,11 @@
-"""Locates the bytes of a ledger's log in a data object in blocks, and extracts them.
+"""Locates the bytes of a ledger's log in the blocks of a data object, and extracts them. Pure.
 
 The log position and the entry id of a batch give its position in its block. Before the batch, a
-block has its header, an entry header for each batch up to this one, and the bytes of the earlier
-batches. So a read can begin at any batch with a known entry id: at the index object's log points,
-and at batches that earlier reads noted. If both ends of a batch are known, a read can begin within
-it, which leaves out the unwanted first bytes of a large batch. The end of a read is exact except
-for the entry headers between two log points. Pure.
+block contains its header, an entry header for each batch up to this one, and the bytes of the
+earlier batches. So a read can begin at any batch whose entry id and log position are known: at the
+index object's log points, and at batches that earlier reads noted. If the log positions of both
+ends of a batch are known, a read can begin within it, to skip the unwanted first bytes of a large
+batch. The end of a read is exact except for the entry headers between two log points.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.ranges import ByteRange
 
 _BATCH_LENGTH = struct.Struct(">8xi")
-# An entry's header, and its batch's length, magic and CRC of version 2.
+# An entry header, and the length, magic and CRC of a batch of version 2.
 _FRONT = struct.Struct(">iq8xi4xbI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutBatch:
-    """A batch of `batch_bytes`; its entry header and first `left_out_bytes` are not read."""
+    """Represents a batch that is read without its entry header and first `left_out_bytes`."""
 
     left_out_bytes: int
     batch_bytes: int
@@ -42,10 +42,11 @@ class CutBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRun:
-    """Bytes of a data object in one block; they begin with an entry header or within a batch.
+    """Represents the bytes to read from one block of a data object.
 
     `begin` is the first batch; the wanted part of the run ends at `end_log_position`. `block_end`
-    is the first batch after the block. With `cut`, the run begins within the first batch.
+    is the first batch after the block. If `cut` is None, the run begins with an entry header;
+    otherwise it begins within the first batch.
     """
 
     begin: LogPoint
@@ -57,14 +58,14 @@ class EntryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSequence:
-    """Consecutive batches from a position up to `last`, which may be cut. Usable once."""
+    """Represents consecutive batches; the first and the last may be cut. Call `cut` only once."""
 
     batches: list[memoryview]
     start_log_position: int
     last: LogPoint
 
     def cut(self, positions: ByteRange) -> list[memoryview]:
-        """Return the batches' bytes at these positions of the log."""
+        """Return the bytes at these positions of the ledger's log."""
         pieces = self.batches
         end_position = positions.end_position - self.last.log_position
         pieces[-1] = pieces[-1][: max(end_position, 0)]
@@ -78,7 +79,7 @@ class BatchSequence:
 
 
 class BlockDirectory:
-    """The entries of one ledger in a data object. Immutable. Errors name the object `name`."""
+    """Locates entries of one ledger in the data object `name`, which errors name. Immutable."""
 
     def __init__(
         self, extent: LedgerExtent, points: LogPoints, *, header_bytes: int, name: str
@@ -97,7 +98,7 @@ class BlockDirectory:
         return self._end.log_position
 
     def runs(self, positions: ByteRange, known: LogPoint | None = None) -> list[EntryRun]:
-        """Return the runs to read for a range within the ledger's log: one for each block.
+        """Return the runs to read for a range of the ledger's log, one for each block.
 
         `known` is a batch at or below the range's start.
         """
@@ -118,10 +119,10 @@ class BlockDirectory:
         return runs
 
     def batches(self, run: EntryRun, content: bytes) -> BatchSequence:
-        """Return the batches of a run; the first and the last one may be cut.
+        """Return the batches of a run; the first and the last may be cut.
 
         Raises CorruptError for invalid entries or batches. Checks the CRC of each whole batch; the
-        reader must check that of a cut one.
+        reader must check the CRC of a cut batch.
         """
         view, location, end = memoryview(content), 0, len(content)
         entry_id, log_position = run.begin.entry_id, run.begin.log_position
@@ -181,7 +182,7 @@ class BlockDirectory:
         )
 
     def _cut(self, begin: LogPoint, wanted: ByteRange, block_end: LogPoint) -> CutBatch | None:
-        """Return the part of the batch at `begin` that can be skipped; None to read all of it."""
+        """Return how the batch at `begin` is cut; None if it must be read from its start."""
         left_out_bytes = wanted.start_position - begin.log_position
         if left_out_bytes <= 0:
             return None
@@ -214,7 +215,7 @@ class BlockDirectory:
         """Check an entry of any version; return its length and its available bytes."""
         where = run.positions.start_position + location
         if len(view) - location <= ENTRY_HEADER_BYTES:
-            raise self._corrupt("entries end early", where, "an entry", "the end of the read")
+            raise self._corrupt("the entries end early", where, "an entry", "the end of the read")
         length_bytes, found_id = ENTRY_HEADER.unpack_from(view, location)
         left_bytes = run.block_end.log_position - log_position
         expected: object
@@ -231,7 +232,9 @@ class BlockDirectory:
             (rest_bytes,) = _BATCH_LENGTH.unpack_from(batch)
             if rest_bytes + LOG_OVERHEAD_BYTES != length_bytes:
                 expected = rest_bytes + LOG_OVERHEAD_BYTES
-                raise self._corrupt("an entry is not one batch", where, expected, length_bytes)
+                raise self._corrupt(
+                    "the content of an entry is not one batch", where, expected, length_bytes
+                )
         if len(batch) == length_bytes:
             self._verify_crc(batch, where)
         return length_bytes, batch

@@ -1,4 +1,4 @@
-"""The parts of a data object in Pulsar's block formats: block headers, entries, padding.
+"""Defines the parts of a data object in Pulsar's block formats: headers, entries, padding. Pure.
 
 A data object is a sequence of blocks. All numbers are big-endian:
 
@@ -12,8 +12,8 @@ A data object is a sequence of blocks. All numbers are big-endian:
 
 The magic is FB DB AB CB in v1 (PIP-17) and 26 A6 6D 32 in v2 (PIP-76). The block length includes
 the header. An entry's length is never negative, so an entry cannot begin with the first byte of
-padding or of v1's magic. But it can begin with v2's magic. The decoder ignores the zeros, which
-the format reserves for later versions. Pure.
+padding or of v1's magic. An entry can begin with v2's magic. The decoder ignores the zeros, which
+the format reserves for later versions.
 Source: Pulsar's DataBlockHeaderImpl, StreamingDataBlockHeaderImpl and BufferedOffloadStream.
 """
 
@@ -28,11 +28,11 @@ from rsm.segment.errors import CorruptError
 HEADER_BYTES = 128
 ENTRY_HEADER = struct.Struct(">iq")
 ENTRY_HEADER_BYTES = ENTRY_HEADER.size
-# A block of one entry without data.
+# The length of a block with one empty entry.
 MIN_BLOCK_BYTES = HEADER_BYTES + ENTRY_HEADER_BYTES
-# With smaller blocks, the index of the largest log segment (2 GiB) could exceed its limit: entries
-# that add up to one block size take at most 2 blocks, and a block takes 52 bytes with its log
-# point.
+# With smaller blocks, the index of the largest log segment (2 GiB) could exceed its limit. Entries
+# that add up to one block size take at most 2 blocks. In the index, a block and its log point take
+# 52 bytes.
 MIN_LOG_BLOCK_BYTES = 8 << 10
 DEFAULT_BLOCK_BYTES = 64 << 20
 # Pulsar stores a block's length in an int.
@@ -48,8 +48,8 @@ PADDING = bytes.fromhex("fedcdead")
 class BlockFormat(Enum):
     """Pulsar's block formats; the value is the magic of their blocks."""
 
-    V1 = 0xFBDBABCB  # PIP-17: an object of one ledger
-    V2 = 0x26A66D32  # PIP-76: an object of several ledgers
+    V1 = 0xFBDBABCB  # PIP-17: an object contains one ledger
+    V2 = 0x26A66D32  # PIP-76: an object can contain several ledgers
 
     @property
     def index_magic(self) -> int:
@@ -64,7 +64,7 @@ class BlockFormat(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHeader:
-    """The header of a block; `block_bytes` includes the header, `ledger_id` is None in v1."""
+    """Represents a block's header. `block_bytes` includes it; `ledger_id` is None in v1."""
 
     block_bytes: int
     first_entry_id: int
@@ -93,9 +93,9 @@ def decode_header(
     position: int,
     block_format: BlockFormat = BlockFormat.V1,
 ) -> BlockHeader:
-    """Decode the header at the beginning of `content`, at `position` of the object `name`.
+    """Decode the header at the start of `content`, which begins at `position` of object `name`.
 
-    Raises CorruptError if there is none, or if it is invalid.
+    Raises CorruptError if the header is missing or invalid.
     """
     least_bytes = block_format.min_header_bytes
     if len(content) < least_bytes:
@@ -130,7 +130,7 @@ def decode_header(
 
 
 def begins_padding(content: bytes | memoryview) -> bool:
-    """Return whether no entry begins `content`, which is the rest of a block after an entry."""
+    """Return whether `content`, the rest of a block after an entry, contains no further entry."""
     return len(content) < ENTRY_HEADER_BYTES or content[: len(PADDING)] == PADDING
 
 
@@ -140,7 +140,7 @@ def padding(length_bytes: int) -> bytes:
 
 
 def check_padding(content: bytes | memoryview, *, name: str, position: int, phase: int = 0) -> None:
-    """Check that `content`, at `position`, is padding that continues after `phase` bytes.
+    """Check that `content`, at `position`, continues padding of which `phase` bytes precede it.
 
     Raises CorruptError with the position of the first wrong byte.
     """

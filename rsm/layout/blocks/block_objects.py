@@ -1,7 +1,4 @@
-"""The three objects of a segment in blocks: data, index and companion, as both formats have them.
-
-Pure.
-"""
+"""Encodes the objects of a segment in Pulsar's formats: data, index and companion. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from rsm.layout.segment_layout import (
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BytesSource, ContentSource, SegmentCompanions
-from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject, short_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockObjects:
-    """A segment's objects by role, whatever their order in the metadata."""
+    """Represents a segment's objects by role; they may be in any order in the metadata."""
 
     data: StoredObject
     index: StoredObject
@@ -34,14 +31,17 @@ class BlockObjects:
 
     @classmethod
     def of(cls, segment: RemoteLogSegmentMetadata | LogToWrite, layout: str) -> BlockObjects:
-        """Find the objects by their names. Raises CorruptError, which names the layout."""
+        """Find the objects by their names. Raises CorruptError if they are not one of each role."""
         found: dict[LedgerPart, StoredObject] = {}
         for stored in segment.objects:
             part = next(p for p in reversed(LedgerPart) if stored.key.endswith(p.value))
             found[part] = stored
         if len(segment.objects) != len(LedgerPart) or found.keys() != set(LedgerPart):
             raise CorruptError(
-                f"a {layout} segment must have three objects", segment_id=segment.segment_id
+                f"the objects of a {layout} segment are invalid",
+                segment_id=segment.segment_id,
+                expected="one data object, one index object and one companion",
+                found=" ".join(short_keys([stored.key for stored in segment.objects])),
             )
         return cls(
             data=found[LedgerPart.DATA],
@@ -52,9 +52,9 @@ class BlockObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockEncoding:
-    """How a log is encoded: `data` is the source of the data object.
+    """Represents the encoding of a log; `data` is the source of the data object.
 
-    `index` encodes the index object after the data object was stored.
+    `index` encodes the index object; it is called after the data object was stored.
     """
 
     data: ContentSource

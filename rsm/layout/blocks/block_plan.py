@@ -1,9 +1,9 @@
 """Divides entries among the blocks of a data object (PIP-17, PIP-76).
 
-A block is full when the next entry does not fit, and is padded to the block size. In v1 the last
-block ends with its last entry. In v2 the last block of a ledger is padded too, which is optional
-for the last block of the object. An entry that does not fit into an empty block gets a longer block
-of its own. Without such entries, the blocks equal Pulsar's byte for byte. Pure.
+A block is full when the next entry does not fit; it is then padded to the block size. In v1 the
+last block ends with its last entry. In v2 the last block of a ledger is padded too, which is
+optional for the last block of the object. An entry that does not fit into an empty block gets a
+separate, longer block. If there are no such entries, the blocks equal Pulsar's byte for byte. Pure.
 Source: Pulsar's BlockAwareSegmentInputStreamImpl and BufferedOffloadStream, calculateBlockSize.
 """
 
@@ -29,7 +29,7 @@ from rsm.segment.errors import UnsupportedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBlock:
-    """One block: its entries, its position, its whole length and its padding.
+    """Represents one block; `block_bytes` is its length with the header and the padding.
 
     `ledger_id` is None in v1, whose blocks do not name their ledger.
     """
@@ -56,7 +56,7 @@ def require_entry_fits(entry_id: int, length_bytes: int) -> None:
     """Raise UnsupportedError for an entry that exceeds the format's limit."""
     if length_bytes > MAX_ENTRY_BYTES:
         raise UnsupportedError(
-            "an entry does not fit into any block",
+            "the entry is too long for a block",
             entry_id=entry_id,
             length_bytes=length_bytes,
             limit_bytes=MAX_ENTRY_BYTES,
@@ -64,7 +64,7 @@ def require_entry_fits(entry_id: int, length_bytes: int) -> None:
 
 
 class BlockPlanner:
-    """The blocks of consecutive entries, by the entries' lengths. Not thread-safe."""
+    """Plans the blocks of consecutive entries from the entries' lengths. Not thread-safe."""
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._block_bytes = block_bytes
@@ -76,7 +76,7 @@ class BlockPlanner:
 
     @property
     def position(self) -> int:
-        """The position of the current block, which is the length of all blocks before it."""
+        """The position of the current block: the total length of the blocks before it."""
         return self._position
 
     @property
@@ -94,7 +94,7 @@ class BlockPlanner:
         return self._block_bytes - self._used_bytes
 
     def add(self, length_bytes: int) -> PlannedBlock | None:
-        """Add the next entry; return the block before it if the entry begins a new block.
+        """Add the next entry; return the previous block if the entry begins a new one.
 
         Raises UnsupportedError for an entry that exceeds the format's limit.
         """
@@ -125,7 +125,7 @@ class BlockPlanner:
         return self._close(max(self._used_bytes, self._block_bytes))
 
     def finish(self) -> PlannedBlock:
-        """End the current block after its last entry; it must have one."""
+        """End the current block without padding; it must have an entry."""
         return self._close(self._used_bytes)
 
     def _close(self, block_bytes: int) -> PlannedBlock:
@@ -145,7 +145,10 @@ class BlockPlanner:
 
 
 class BlockBuilder:
-    """The blocks of entries, encoded as these arrive. Memory: one block. Not thread-safe."""
+    """Encodes entries as blocks while they arrive. Not thread-safe.
+
+    Memory: one block, or an entry that is larger.
+    """
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._planner = BlockPlanner(block_bytes=block_bytes, first_entry_id=first_entry_id)
@@ -176,7 +179,10 @@ class BlockBuilder:
         self._planner.begin_ledger(ledger_id, first_entry_id)
 
     def add(self, data: bytes | memoryview) -> bytearray | None:
-        """Add the next entry; return the previous block if that is now complete."""
+        """Add the next entry; return the previous block if the entry begins a new one.
+
+        Raises UnsupportedError for an entry that exceeds the format's limit.
+        """
         entry_header = ENTRY_HEADER.pack(len(data), self._planner.next_entry_id)
         full = self._planner.add(len(data))
         content = None if full is None else self._take(full)
@@ -212,7 +218,10 @@ class BlockBuilder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedSource(ABC):
-    """A data object of at least one block, as a SizedSource with one part for each block."""
+    """Represents a data object as a SizedSource with one part for each of its `blocks`.
+
+    At least one block must exist.
+    """
 
     blocks: Sequence[PlannedBlock]
 

@@ -1,8 +1,7 @@
-"""The blocks of one ledger in a data object, as its index object names them.
+"""Encodes, decodes and checks the list of blocks in an index object, for both formats. Pure.
 
 An index has 20 bytes for each block, big-endian: first entry id i64, part i32 (from 1), position
-of the block header i64. Pure.
-This module checks what both index formats share.
+of the block header i64.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from itertools import pairwise
 from rsm.layout.blocks.block_format import HEADER_BYTES, BlockFormat, BlockHeader
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-# Readers refuse longer indexes. The blocks of most objects take less than 1 MiB.
+# Readers refuse longer indexes. Most indexes are shorter than 1 MiB.
 MAX_INDEX_BYTES = 64 << 20
 
 _BLOCK = struct.Struct(">qiq")
@@ -26,7 +25,7 @@ INDEXED_BLOCK_BYTES = _BLOCK.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedBlock:
-    """One block: its first entry, its part of the upload, and its position."""
+    """Represents one block: its first entry, its part of the upload, and its position."""
 
     first_entry_id: int
     part: int
@@ -35,7 +34,7 @@ class IndexedBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockSequence(ABC):
-    """A ledger's blocks in a data object of `data_bytes`.
+    """Represents a ledger's blocks in a data object of `data_bytes`.
 
     `blocks` is not empty and ascends by entry id and by position.
     """
@@ -51,17 +50,17 @@ class BlockSequence(ABC):
     @property
     @abstractmethod
     def end_position(self) -> int:
-        """The position of the last block's end, including its padding."""
+        """The position after the last block and its padding."""
 
     @property
     @abstractmethod
     def end_entry_id(self) -> int | None:
-        """The id after the last entry that was written; None if only the last block shows it."""
+        """The id after the last written entry; None if the index does not contain it."""
 
     @property
     @abstractmethod
     def limit_entry_id(self) -> int | None:
-        """The id after the last entry that the ledger may have here; None if not known."""
+        """The exclusive upper limit of the ledger's entry ids; None if it is unknown."""
 
     @property
     @abstractmethod
@@ -73,14 +72,14 @@ class BlockSequence(ABC):
         return bisect_right(self.blocks, entry_id, key=lambda block: block.first_entry_id) - 1
 
     def block_end_position(self, number: int) -> int:
-        """Return the position of a block's end, including its padding."""
+        """Return the position after a block and its padding."""
         following = number + 1
         return (
             self.blocks[following].position if following < len(self.blocks) else self.end_position
         )
 
     def block_end_entry_id(self, number: int) -> int | None:
-        """Return the id of the first entry after the block; None if only the block shows it."""
+        """Return the id after a block's last entry; None if the index does not contain it."""
         following = number + 1
         if following < len(self.blocks):
             return self.blocks[following].first_entry_id
@@ -103,7 +102,7 @@ def encode_blocks(blocks: Iterable[IndexedBlock]) -> bytes:
 
 
 def require_index_fits(length_bytes: int) -> None:
-    """Raise UnsupportedError for an index that readers would refuse as too long."""
+    """Raise UnsupportedError if readers would refuse an index of this length."""
     if length_bytes > MAX_INDEX_BYTES:
         raise UnsupportedError(
             "the index of the blocks is too long",
@@ -114,7 +113,7 @@ def require_index_fits(length_bytes: int) -> None:
 
 
 def decode_blocks(content: bytes | memoryview) -> tuple[IndexedBlock, ...]:
-    """Decode the blocks of an index; `content` ends with a whole block."""
+    """Decode the blocks of an index. The length of `content` must be a multiple of 20."""
     return tuple(
         IndexedBlock(first_entry_id=first_entry_id, part=part, position=position)
         for first_entry_id, part, position in _BLOCK.iter_unpack(content)
@@ -124,10 +123,10 @@ def decode_blocks(content: bytes | memoryview) -> tuple[IndexedBlock, ...]:
 def unpack_index_header(
     content: bytes, header: struct.Struct, *, name: str, block_format: BlockFormat
 ) -> tuple[int, ...]:
-    """Unpack an index object's header; return its fields from the data object's length on.
+    """Unpack an index object's header; return the fields after the index length.
 
     Both formats begin with magic, index length, data length and block header length. Raises
-    CorruptError if one of these is invalid.
+    CorruptError if one of these four fields is invalid.
     """
     if len(content) < header.size:
         expected = f">= {header.size} bytes"
@@ -149,14 +148,18 @@ def unpack_index_header(
         raise corrupt_index("the data length is negative", name, 8, ">= 0", data_bytes)
     if not block_format.min_header_bytes <= header_bytes <= MAX_INDEX_BYTES:
         message = "the block header length is invalid"
-        raise corrupt_index(message, name, 16, HEADER_BYTES, header_bytes)
+        expected = f"{block_format.min_header_bytes} to {MAX_INDEX_BYTES}"
+        raise corrupt_index(message, name, 16, expected, header_bytes)
     return fields[2:]
 
 
 def check_blocks(
     blocks: Sequence[IndexedBlock], *, name: str, at: int, header_bytes: int, data_bytes: int
 ) -> None:
-    """Check that blocks ascend within the data; `at` is the position of the first in the index."""
+    """Check that blocks ascend within the data; `at` is the list's position in the index.
+
+    Raises CorruptError.
+    """
     first = blocks[0]
     if first.first_entry_id < 0:
         raise corrupt_index("the entry id is negative", name, at, ">= 0", first.first_entry_id)
@@ -168,7 +171,7 @@ def check_blocks(
                 "entry ids do not ascend", name, block_at, expected, block.first_entry_id
             )
         least = before.position + header_bytes
-        # In v1 the last block may begin at the end of the data: none of it was written.
+        # In v1 the last block may begin at the end of the data if none of the block was written.
         if not least <= block.position <= data_bytes:
             expected = f"{least}..{data_bytes}"
             raise corrupt_index(

@@ -1,7 +1,7 @@
-"""The user metadata of an offloaded ledger's objects (PIP-17), such as the format's version.
+"""Builds and checks the user metadata of an offloaded ledger's objects (PIP-17). Pure.
 
 The encoder writes lower-case keys, as Pulsar does. The decoder accepts any case, because some
-stores change it. Like Pulsar, it refuses an object without this version. Pure.
+stores change it. Like Pulsar, it refuses an object without this format version.
 Source: Pulsar's DataBlockUtils.
 """
 
@@ -19,14 +19,14 @@ ROLE_KEY = "role"
 
 
 class Role(Enum):
-    """The role of one of a ledger's two objects."""
+    """Lists the roles of an offloaded ledger's objects."""
 
     DATA = "data"
     INDEX = "index"
 
 
 def ledger_attributes(role: Role | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return an object's user metadata: the extra attributes, its role and the version."""
+    """Return an object's user metadata: the extra attributes, the role and the format version."""
     attributes = {key.lower(): value for key, value in extra.items()}
     if role is not None:
         attributes[ROLE_KEY] = role.value
@@ -35,13 +35,13 @@ def ledger_attributes(role: Role | None, extra: Mapping[str, str]) -> dict[str, 
 
 
 def check_attributes(attributes: Mapping[str, str], *, name: str) -> None:
-    """Check that the object `name` has this format version. Raises CorruptError."""
+    """Raise CorruptError unless the object `name` has this format version."""
     found = {key.lower(): value for key, value in attributes.items()}.get(VERSION_KEY)
     if found != VERSION:
         raise CorruptError(
             f"the user metadata lacks {VERSION_KEY}"
             if found is None
-            else "the object has another format version",
+            else "the format version is unknown",
             object=name,
             position="user metadata",
             expected=VERSION,

@@ -1,8 +1,8 @@
-"""LedgerMetadata: an index object's description of its ledger, BookKeeper's LedgerMetadataFormat.
+"""Encodes, decodes and checks the description of a ledger in its index object. Pure.
 
-Decodes, checks and encodes the protobuf message (rsm/layout/proto/ledger_metadata.proto). Pulsar's
-readers need the length, the last entry id and the state. All other fields are kept, so that a
-decoded message encodes to the same bytes. Pure.
+The description is BookKeeper's LedgerMetadataFormat (rsm/layout/proto/ledger_metadata.proto).
+Pulsar's readers need the length, the last entry id and the state. LedgerMetadata keeps all other
+fields too, so a decoded message encodes to the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fie
 
 
 class LedgerState(IntEnum):
-    """BookKeeper's states of a ledger; PIP-17 offloads only closed ledgers."""
+    """Lists BookKeeper's states of a ledger. PIP-17 offloads only closed ledgers."""
 
     OPEN = 1
     IN_RECOVERY = 2
@@ -27,7 +27,7 @@ class LedgerState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEnsemble:
-    """The bookies that stored the entries from `first_entry_id` on."""
+    """Represents the bookies that stored `first_entry_id` and the entries after it."""
 
     first_entry_id: int
     members: tuple[str, ...]
@@ -35,10 +35,10 @@ class LedgerEnsemble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerMetadata:
-    """The metadata of one ledger. `length_bytes` is the sum of its entries' data.
+    """Represents the metadata of one ledger. `length_bytes` is the length of its entries' data.
 
-    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None if absent. `custom` has
-    the order of the message; BookKeeper's keys are unique, but this class does not require it.
+    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None if absent. `custom` is
+    in the order of the message. In BookKeeper its keys are unique; this class allows duplicates.
     """
 
     length_bytes: int
@@ -55,12 +55,12 @@ class LedgerMetadata:
     unknown_fields: bytes = b""
 
     def custom_value(self, key: str) -> bytes | None:
-        """Return the value of a custom field, or None."""
+        """Return the first value of a custom field; None if the field is absent."""
         return next((value for name, value in self.custom if name == key), None)
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
-    """Encode the message: fields by number, in the order of BookKeeper's own encoder."""
+    """Encode the message with its fields in ascending order of number, as BookKeeper does."""
     message = pb.LedgerMetadata(
         write_quorum_count=metadata.write_quorum_count,
         ensemble_count=metadata.ensemble_count,
@@ -89,16 +89,16 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
     """Decode the message.
 
-    Raises CorruptError if it is invalid or lacks a field BookKeeper requires.
+    Raises CorruptError if it is invalid or lacks a field that BookKeeper requires.
     """
     message = pb.LedgerMetadata()
     try:
         message.ParseFromString(content)
     except DecodeError as error:
-        raise CorruptError("ledger metadata is not protobuf") from error
+        raise CorruptError("the ledger metadata is invalid: it is not protobuf") from error
     for field in ("write_quorum_count", "ensemble_count", "length_bytes", "state"):
         if not message.HasField(field):
-            raise CorruptError("ledger metadata lacks a field", expected=field, found="nothing")
+            raise CorruptError("the ledger metadata lacks a field", expected=field, found="nothing")
     if message.state not in set(LedgerState):
         raise CorruptError(
             "the ledger's state is unknown", expected="1, 2 or 3", found=message.state
@@ -135,10 +135,10 @@ def _optional(message: pb.LedgerMetadata, field: str) -> int | None:
 
 
 def text_of(content: bytes) -> str:
-    """Return a message's text; any bytes can be restored from it."""
+    """Decode a message's text; `bytes_of` restores the same bytes, even if they are not UTF-8."""
     return content.decode("utf-8", "surrogateescape")
 
 
 def bytes_of(text: str) -> bytes:
-    """Return the bytes of a message's text."""
+    """Encode a text that `text_of` may have decoded."""
     return text.encode("utf-8", "surrogateescape")

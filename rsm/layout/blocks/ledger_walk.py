@@ -1,8 +1,8 @@
-"""A walk through the entries of a ledger's data object, block by block, with all checks.
+"""Walks through a ledger's entries in a data object, block by block, and checks them. Pure.
 
-A walk reads ranges as long as its read buffer, or longer for a large entry. It checks each length
-against the block's end before a read or an allocation. In v2 only the padding shows where the last
-block's entries end. Pure.
+A walk reads ranges of the read buffer's length, and a longer range for a larger entry. It checks
+each length against the block's end before it reads or allocates that many bytes. In v2 only the
+padding shows where the entries of a ledger's last block end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READ_BUFFER_BYTES = 1 << 20
 
 
 class EntryPositions(Protocol):
-    """The entry ids and header positions that earlier reads of data objects noted."""
+    """Remembers entry ids and the positions of their headers, as earlier reads found them."""
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None: ...
 
@@ -36,7 +36,7 @@ class EntryPositions(Protocol):
 
 
 class DataObject:
-    """The bytes of a data object. The given `read` returns fewer bytes only at the object's end."""
+    """Reads a data object through `read`, which returns fewer bytes only at the object's end."""
 
     def __init__(
         self,
@@ -64,7 +64,10 @@ class DataObject:
 
 
 class LedgerWalk:
-    """A position that moves forward through a ledger's entries, with checks. Not thread-safe."""
+    """Represents a position that moves forward through a ledger's entries. Not thread-safe.
+
+    Methods that read raise the errors of the read, and CorruptError for invalid content.
+    """
 
     def __init__(self, blocks: BlockSequence, data: DataObject, positions: EntryPositions) -> None:
         self._blocks = blocks
@@ -79,7 +82,7 @@ class LedgerWalk:
         self.next_entry_id = 0
 
     def enter(self, number: int) -> BlockHeader:
-        """Move to a block's first entry, and check the block's header."""
+        """Check a block's header, and move to the block's first entry."""
         block = self._blocks.blocks[number]
         expected = self._blocks.block_header(number)
         content = self._view(block.position, self._blocks.header_bytes)
@@ -98,7 +101,7 @@ class LedgerWalk:
         return header
 
     def enter_at(self, number: int, entry_id: int, position: int) -> None:
-        """Move to an entry of a block by its known position."""
+        """Move to an entry of a block whose position is known."""
         self._block_end_position = self._blocks.block_end_position(number)
         self._block_end_entry_id = self._blocks.block_end_entry_id(number)
         self.next_entry_id = entry_id
@@ -106,22 +109,22 @@ class LedgerWalk:
 
     @property
     def position(self) -> int:
-        """The position of the next entry, or the end of the last one."""
+        """The position of the next entry; the end of the last entry if no entry follows."""
         return self._position
 
     def is_at_padding(self) -> bool:
-        """Return whether the next byte is that of padding, with which no entry begins."""
+        """Return whether the next byte begins padding; no entry begins with this byte."""
         return self._view(self._position, 1) == PADDING[:1]
 
     def is_at_end(self) -> bool:
-        """Return whether no entry of the block follows."""
+        """Return whether the block has no further entry."""
         if self._block_end_entry_id is not None:
             return self.next_entry_id == self._block_end_entry_id
         left_bytes = self._block_end_position - self._position
         return begins_padding(self._view(self._position, min(left_bytes, ENTRY_HEADER_BYTES)))
 
     def skip(self) -> int | None:
-        """Pass one entry and return its length, or None at the block's end."""
+        """Skip the next entry and return its length; None if the block has no further entry."""
         if self.is_at_end():
             return None
         length_bytes = self._length()
@@ -129,7 +132,7 @@ class LedgerWalk:
         return length_bytes
 
     def take(self) -> bytes | None:
-        """Return an entry's data and pass it, or None at the block's end."""
+        """Move past the next entry and return its data; None if the block has no further entry."""
         if self.is_at_end():
             return None
         length_bytes = self._length()
@@ -150,13 +153,13 @@ class LedgerWalk:
         return padding_bytes
 
     def note(self) -> None:
-        """Note the position of the next entry, unless it is known to be after this block."""
+        """Note the position of the next entry, unless it is known to be in a later block."""
         end_entry_id = self._block_end_entry_id
         if end_entry_id is None or self.next_entry_id < end_entry_id:
             self._positions.note(self._note_key, self.next_entry_id, self._position)
 
     def noted_floor(self, entry_id: int) -> tuple[int, int] | None:
-        """Return the last noted entry at or before this one, and its position."""
+        """Return the last noted entry up to this id, and its position; None if none was noted."""
         return self._positions.floor(self._note_key, entry_id)
 
     def _length(self) -> int:
@@ -164,7 +167,7 @@ class LedgerWalk:
         left_bytes = self._block_end_position - self._position - ENTRY_HEADER_BYTES
         if left_bytes < 0:
             expected, found = f"entry {self.next_entry_id}", "the block's end"
-            raise self._corrupt("entries end early", self._position, expected, found)
+            raise self._corrupt("the entries end early", self._position, expected, found)
         header = self._view(self._position, ENTRY_HEADER_BYTES)
         length_bytes, entry_id = ENTRY_HEADER.unpack(header)
         if not 0 <= length_bytes <= left_bytes:
@@ -186,7 +189,7 @@ class LedgerWalk:
         self.next_entry_id += 1
 
     def _view(self, position: int, length_bytes: int) -> memoryview:
-        """Return bytes within the object's data; read those missing in the buffer."""
+        """Return bytes of the data object; read those that are not in the buffer."""
         start = position - self._buffer_position
         if not 0 <= start <= len(self._buffer):
             self._buffer, self._buffer_position, start = memoryview(b""), position, 0

@@ -1,7 +1,7 @@
-"""LogDirectory: the ledgers of one data object as one log, and the reads of its bytes.
+"""Locates the bytes of a log that consists of the ledgers of one data object. Pure.
 
-A log in the format v1 is one ledger. In v2 it is one or several, one after the other, each with its
-own entry ids. Pure.
+In format v1, a log is one ledger. In v2, it is one or several ledgers, one after the other, each
+with its own entry ids.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 
-# From this length on, ranges do not depend on noted positions, so that caches of ranges hit. Noted
-# positions would save less than an eighth of such reads.
+# For reads of at least this length, the ranges do not depend on noted positions, so that repeated
+# reads hit caches of ranges. Noted positions would save less than an eighth of such a read.
 _SAME_RANGES_BYTES = 1 << 20
 
 
@@ -36,7 +36,7 @@ class _Extract:
 
 
 class LogDirectory:
-    """A decoded index object, with the ledgers in the order of the log. Immutable."""
+    """Represents a decoded index object; the ledgers are in the order of the log. Immutable."""
 
     def __init__(self, ledgers: Sequence[BlockDirectory], *, data_bytes: int) -> None:
         self.ledgers = tuple(ledgers)
@@ -48,7 +48,7 @@ class LogDirectory:
         return self._starts[-1]
 
     def locate(self, positions: ByteRange, key: str, objects: SegmentObjects) -> LocatedBytes:
-        """Locate a range within the log in the data object `key`."""
+        """Locate `positions`, a range within the log, in the data object `key`."""
         known = (
             objects.floor(key, positions.start_position)
             if len(positions) < _SAME_RANGES_BYTES
@@ -86,10 +86,10 @@ def locate_log(
     objects: SegmentObjects,
     decode: Callable[[bytes, str, str], LogDirectory],
 ) -> LocatedBytes:
-    """Locate bytes of a segment in blocks, cut at the segment's end.
+    """Locate the bytes at `positions` of a segment in blocks; cut them at the segment's end.
 
-    `decode` reads the index object; it takes the content, and the names of the data object and of
-    the index object. Raises CorruptError, and the errors of `decode` and `objects`.
+    `decode` decodes the index object; its arguments are the content, and the names of the data
+    object and of the index object. Raises CorruptError, and the errors of `decode` and `objects`.
     """
     end_position = min(positions.end_position, metadata.segment_size_bytes)
     if positions.start_position >= end_position:

@@ -1,14 +1,15 @@
-"""LogPoints: the positions of some of a log segment's batches in its ledger.
+"""Encodes and looks up log points: the positions of some of a ledger's batches in its log. Pure.
 
-Entry ids are ordinals without relation to offsets or log positions. So the index object of a ledger
-has log points in addition to Pulsar's fields. The first batch of each block is a point, and so is
-the first batch 128 KiB or more after the last point. The key of the points is
-`kafka-rlm.log-points.v1`: in v1 a custom field of the ledger's metadata, in v2 a property of the
-ledger's info, in base64. Each point is i64, i64, i64, big-endian:
+An entry id is an ordinal; it does not depend on offsets or log positions. So the index object of a
+ledger has log points in addition to Pulsar's fields. The first batch of each block is a point, and
+so is the first batch 128 KiB or more after the last point. The points have the key
+`kafka-rlm.log-points.v1`. In v1 the key is a custom field of the ledger's metadata. In v2 it is a
+property of the ledger's info, and the points are in base64. Each point is i64, i64, i64,
+big-endian:
 
     entry id    position in the ledger's log    base offset
 
-All three ascend. Other readers ignore the key. Pure.
+All three ascend from point to point. Other readers ignore the key.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ _POINT = struct.Struct(">qqq")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPoint:
-    """The entry id and the log position of a batch."""
+    """Represents the entry id and the log position of a batch."""
 
     entry_id: int
     log_position: int
 
 
 class LogPointsBuilder:
-    """The encoded log points of one ledger, added in order. Not thread-safe."""
+    """Encodes the log points of one ledger, which are added in order. Not thread-safe."""
 
     def __init__(self) -> None:
         self._encoded = bytearray()
 
     def add(self, entry_id: int, log_position: int, base_offset: int) -> int:
-        """Add a batch; return the log position at which the next one is due."""
+        """Add a batch as a point; return the log position at which the next point is due."""
         self._encoded += _POINT.pack(entry_id, log_position, base_offset)
         return log_position + SPACING_BYTES
 
@@ -53,9 +54,9 @@ class LogPointsBuilder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerExtent:
-    """The part of a ledger in one data object: its blocks, its end, and its description.
+    """Represents the part of a ledger in one data object: its blocks and its end.
 
-    `index_position` is that of the ledger's metadata in the index object `index_name`.
+    `index_position` is the position of the ledger's metadata in the index object `index_name`.
     """
 
     blocks: Sequence[IndexedBlock]
@@ -65,12 +66,12 @@ class LedgerExtent:
     index_position: int
 
     def corrupt(self, message: str, expected: object, found: object) -> CorruptError:
-        """Return the error for the metadata in the index."""
+        """Return the error for invalid metadata in the index object."""
         return corrupt_index(message, self.index_name, self.index_position, expected, found)
 
 
 class LogPoints:
-    """The points of one ledger. Immutable. Memory: 16 bytes for each point."""
+    """Represents the log points of one ledger. Immutable. Memory: 16 bytes for each point."""
 
     def __init__(self, entry_ids: array[int], log_positions: array[int]) -> None:
         self._entry_ids = entry_ids
@@ -78,21 +79,21 @@ class LogPoints:
 
     @classmethod
     def decode(cls, encoded: bytes | None, of: LedgerExtent) -> LogPoints:
-        """Decode the points of an index object; `encoded` is None if the object has none.
+        """Decode the log points of an index object; `encoded` is None if the object lacks them.
 
         Raises CorruptError if the points are missing or cut short, do not ascend, do not begin at
-        the log's start, exceed its end, or lack a block's first entry.
+        the log's start, exceed the log's end, or lack the first entry of a block.
         """
         if not encoded or len(encoded) % _POINT.size:
             found = "nothing" if encoded is None else f"{len(encoded)} bytes"
-            message = "log points are missing or cut short"
+            message = "the log points are missing or cut short"
             raise of.corrupt(message, f"a multiple of {_POINT.size} bytes", found)
         entry_ids, log_positions = array("q"), array("q")
         for entry_id, log_position, _ in _POINT.iter_unpack(encoded):
             if entry_ids and (entry_id <= entry_ids[-1] or log_position <= log_positions[-1]):
                 expected = f"> entry {entry_ids[-1]} at {log_positions[-1]}"
                 found = f"entry {entry_id} at {log_position}"
-                raise of.corrupt("log points do not ascend", expected, found)
+                raise of.corrupt("the log points do not ascend", expected, found)
             entry_ids.append(entry_id)
             log_positions.append(log_position)
         points = cls(entry_ids, log_positions)
@@ -109,7 +110,7 @@ class LogPoints:
         return self._at(number) if number < len(self._entry_ids) else None
 
     def log_position_of(self, entry_id: int) -> int:
-        """Return the log position of an entry that is a point, as the first of each block is."""
+        """Return the log position of an entry that is a point, such as the first of a block."""
         return self._log_positions[bisect_left(self._entry_ids, entry_id)]
 
     def _at(self, number: int) -> LogPoint:
@@ -120,7 +121,7 @@ class LogPoints:
         if (self._entry_ids[0], self._log_positions[0]) != (first_entry_id, 0):
             found = f"entry {self._entry_ids[0]} at {self._log_positions[0]}"
             expected = f"entry {first_entry_id} at 0"
-            raise of.corrupt("the first log point is not the log's start", expected, found)
+            raise of.corrupt("the first log point is not at the log's start", expected, found)
         if self._entry_ids[-1] >= of.end_entry_id or self._log_positions[-1] >= of.log_bytes:
             expected = f"< entry {of.end_entry_id}, < {of.log_bytes}"
             found = f"entry {self._entry_ids[-1]} at {self._log_positions[-1]}"

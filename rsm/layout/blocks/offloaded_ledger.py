@@ -1,10 +1,10 @@
-"""OffloadedLedger: a ledger in Pulsar's block formats, open for reading (PIP-17's ReadHandle).
+"""Reads a ledger in Pulsar's block formats (PIP-17's ReadHandle). Pure.
 
-A ledger of v1 (PIP-17) is in one object; a ledger of v2 (PIP-76) is in one or several objects, in
+A ledger of v1 (PIP-17) is in one data object; a ledger of v2 (PIP-76) is in one or several, in
 order. The reader finds an entry by binary search in the index and in the positions that earlier
 reads noted. From there it walks entry by entry, in ranges of the read buffer's length. On the way
-it checks block headers and padding against the index, and each entry's id. It checks each length
-before it reads that many bytes. The format has no checksum of entries. Pure.
+it checks each block header against the index, each entry's id, and the padding. It checks each
+length before it reads that many bytes. The formats have no checksum of entries.
 Source: Pulsar's BlobStoreBackedReadHandleImpl, BlobStoreBackedReadHandleImplV2.
 """
 
@@ -23,7 +23,7 @@ from rsm.segment.errors import CorruptError, NotFoundError
 
 
 class LedgerEntry(NamedTuple):
-    """One entry, with the data that its writer added."""
+    """Represents one entry, with the data that its writer added."""
 
     entry_id: int
     data: bytes
@@ -31,7 +31,7 @@ class LedgerEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerBlock:
-    """One block as read: its header, and its entries from the header's first one on."""
+    """Represents one block as read: its header, and the number and length of its entries."""
 
     part: int
     position: int
@@ -42,7 +42,7 @@ class LedgerBlock:
 
 
 class LedgerFragment:
-    """The entries of a ledger in one data object. Thread-safe: each iteration has its own buffer.
+    """Reads a ledger's entries from one data object. Thread-safe: each iteration has a buffer.
 
     Memory of an iteration: one read buffer, and twice the current entry.
     """
@@ -64,7 +64,7 @@ class LedgerFragment:
         return self._data.name
 
     def find_end_entry_id(self) -> int:
-        """Return the id after the last entry that was written; may read the last block."""
+        """Return the id after the last written entry; read the last block if the index lacks it."""
         if self.blocks.end_entry_id is not None:
             return self.blocks.end_entry_id
         walk = self._walk()
@@ -75,7 +75,10 @@ class LedgerFragment:
         return walk.next_entry_id
 
     def entries(self, start: int, end: int | None = None) -> Iterator[LedgerEntry]:
-        """Iterate over entries in [start, end), by default to the last; `start` must exist."""
+        """Iterate over the entries in [start, end); if `end` is None, up to the last entry.
+
+        `start` must exist.
+        """
         if start == end:
             return
         walk = self._walk()
@@ -106,7 +109,7 @@ class LedgerFragment:
             walk.leave()
 
     def read_blocks(self) -> Iterator[LedgerBlock]:
-        """Iterate over all blocks in order, to their ends."""
+        """Iterate over all blocks in order; read each one to its end."""
         walk = self._walk()
         for number, block in enumerate(self.blocks.blocks):
             if block.position == self.blocks.end_position:
@@ -130,7 +133,7 @@ class LedgerFragment:
             self._require_written(self.blocks.limit_entry_id - 1)
 
     def _begin(self, walk: LedgerWalk, number: int, start: int) -> None:
-        """Begin at the last entry at or before `start` with a known position."""
+        """Move to the last entry at or before `start` whose position is known."""
         noted = walk.noted_floor(start)
         if noted is None or noted[0] <= self.blocks.blocks[number].first_entry_id:
             walk.enter(number)
@@ -142,7 +145,7 @@ class LedgerFragment:
         end_entry_id = self.blocks.end_entry_id
         if end_entry_id is not None and entry_id >= end_entry_id:
             raise CorruptError(
-                "the entries from here on were never written",
+                "the entries at the end of the ledger were never written",
                 object=self._data.name,
                 position=self.blocks.end_position,
                 expected=f"entry {end_entry_id}",
@@ -163,10 +166,10 @@ class LedgerFragment:
 
 
 class OffloadedLedger:
-    """A ledger that is ready to be read. Thread-safe. Memory: one fragment for each iteration.
+    """Represents a ledger that is ready to be read. Thread-safe.
 
-    `fragments` are in the order of the entries, and lack none. If two fragments have an entry, it
-    is read from the later one.
+    `fragments` are in the order of the entries, and together have all of them. An entry that is in
+    two fragments is read from the later one. Memory: that of one fragment for each iteration.
     """
 
     def __init__(
@@ -196,13 +199,13 @@ class OffloadedLedger:
 
     @property
     def last_entry_id(self) -> int:
-        """The id of the last entry in the fragments, written or not."""
+        """The id of the ledger's last entry, even if that entry was never written."""
         return self._last_entry_id
 
     def entries(
         self, start_entry_id: int | None = None, end_entry_id: int | None = None
     ) -> Iterator[LedgerEntry]:
-        """Iterate over the entries in [start, end), by default over all.
+        """Iterate over the entries in [start, end), by default over all entries.
 
         Raises NotFoundError for ids outside of the ledger. The iteration raises CorruptError for
         invalid objects, possibly after valid entries, and the errors of the read.
@@ -220,7 +223,7 @@ class OffloadedLedger:
         return self._entries(start, end)
 
     def blocks(self) -> Iterator[LedgerBlock]:
-        """Iterate over all blocks in order, to their ends.
+        """Iterate over all blocks in order; read each one to its end.
 
         Raises CorruptError for invalid objects, and the errors of the read.
         """

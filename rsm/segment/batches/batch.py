@@ -1,14 +1,14 @@
-"""Record batch headers: the bounds, the fields and the completeness of a batch.
+"""Parses the headers of record batches, finds the batches' bounds, and verifies their CRCs.
 
-Parses the header of the record batch v2 (KIP-98) and of its predecessors (magic 0 and 1, still in
-old logs). This module does not know records, codecs or files. All big-endian:
+Covers record batches v2 (KIP-98) and their predecessors (magic 0 and 1), which old logs still
+contain. This module does not know records, codecs or files. All fields are big-endian:
 
     v2, 61 bytes                              magic 0 and 1
     0   base offset            i64            0   offset       i64
-    8   length from 12 on      i32            8   length from 12 on  i32
-    12  partition leader epoch i32            12  crc          u32, CRC-32 from 16 on
+    8   remaining length       i32            8   remaining length   i32
+    12  partition leader epoch i32            12  crc          u32, CRC-32 of bytes 16 to end
     16  magic                  i8             16  magic        i8
-    17  crc   u32, CRC-32C from 21 on         17  attributes   i8
+    17  crc   u32, CRC-32C of bytes 21 to end 17  attributes   i8
     21  attributes             i16            18  timestamp    i64, magic 1 only
     23  last offset delta      i32                key          i32 length, bytes
     27  base timestamp         i64                value        i32 length, bytes
@@ -42,7 +42,7 @@ CRC_COVERED_FROM = 21
 NO_TIMESTAMP = -1
 NO_EPOCH = -1
 
-# By default a broker accepts no larger request (socket.request.max.bytes), thus no larger batch.
+# By default, a broker accepts no larger request (socket.request.max.bytes), so no larger batch.
 MAX_BATCH_BYTES = 104_857_600
 
 V2_HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -50,13 +50,13 @@ _LENGTH = struct.Struct(">8xi")
 _LEGACY_HEADER = struct.Struct(">qiIbb")
 _TIMESTAMP = struct.Struct(">q")
 LEGACY_CRC_COVERED_FROM = 16
-# Log overhead, crc, magic, attributes, (timestamp,) and the lengths of an empty key and value.
+# Magic 0 and 1: log overhead, crc, magic, attributes, timestamp (magic 1), and two null lengths.
 _MIN_BYTES = {0: 26, 1: 34, 2: HEADER_BYTES}
 _CODEC_MASK = 0x07
 
 
 class TimestampType(IntEnum):
-    """The origin of a batch's timestamps; the value is the bit in its attributes."""
+    """Represents the origin of a batch's timestamps; the value is the bit in the attributes."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -64,11 +64,11 @@ class TimestampType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchHeader:
-    """The header of one batch. `length_bytes` is the whole batch with its log overhead.
+    """Represents the header of one batch. `length_bytes` includes the log overhead.
 
-    A message of magic 0 or 1 counts as a batch without epoch, producer or sequence (-1). If it is
-    compressed, its base offset is the offset of its last record, and its record count is -1:
-    unknown without decompression.
+    A message of magic 0 or 1 counts as a batch without an epoch, producer or sequence (-1). If it
+    is compressed, its base offset is the offset of its last record. Its record count is then -1,
+    because only decompression shows the number.
     """
 
     base_offset: int
@@ -115,10 +115,10 @@ class BatchHeader:
 def batch_length_bytes(
     buffer: memoryview, position: int, *, base_position: int = 0, max_bytes: int = MAX_BATCH_BYTES
 ) -> int | None:
-    """Return the size of the batch at `position`, or None if too few bytes are available.
+    """Return the size of the batch at `position`; None if too few bytes are available.
 
     Raises CorruptError for an impossible size or magic. The batch itself may be incomplete.
-    `base_position` is the position of `buffer` in its log; errors use positions of the log.
+    `base_position` is the position of `buffer` in its log; errors name positions in the log.
     """
     if len(buffer) - position < PREFIX_BYTES:
         return None
@@ -181,10 +181,10 @@ def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 
 def scan_batches(
     buffer: memoryview, *, base_position: int = 0
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield (position in the log, header) of each whole batch; `buffer` begins with a batch.
+    """Yield (position in the log, header) of each whole batch. `buffer` begins with a batch.
 
-    Ends at the first incomplete batch: position + length_bytes of the last result is the consumed
-    part. Raises CorruptError at an invalid batch; does not check CRCs.
+    Ends at the first incomplete batch. The consumed part ends at position + length_bytes of the
+    last result. Raises CorruptError at an invalid batch. Does not check CRCs.
     """
     position = 0
     while True:
@@ -196,9 +196,9 @@ def scan_batches(
 
 
 def verify_crc(batch: memoryview, *, position: int = 0) -> BatchHeader:
-    """Check the CRC of `batch`, the bytes of exactly one batch, and return its header.
+    """Check the CRC of `batch`, which is exactly one batch; return its header.
 
-    Raises CorruptError that names `position`. Magic 2 has a CRC-32C, magic 0 and 1 a CRC-32.
+    Raises CorruptError, which names `position`. Magic 2 has a CRC-32C, magic 0 and 1 a CRC-32.
     """
     header = parse_header(batch, base_position=position)
     if len(batch) != header.length_bytes:

@@ -1,4 +1,4 @@
-"""BatchCarry: the batch that crosses pieces of a log. Pure."""
+"""Collects the bytes of a batch that crosses pieces of a log. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rsm.segment.batches.batch import PREFIX_BYTES, batch_length_bytes
 
 
 class BatchCarry:
-    """The bytes of the batch at `position`, from consecutive pieces. Not thread-safe.
+    """Collects the batch at `position` from consecutive pieces. Not thread-safe.
 
-    It refers to the memory of the pieces until `own` copies the last one. Memory: one batch, at
-    most MAX_BATCH_BYTES.
+    Refers to the memory of each piece that `own` has not copied. Memory: one batch, at most
+    MAX_BATCH_BYTES.
     """
 
     __slots__ = ("_buffered_bytes", "_pieces", "_position", "_size_bytes")
@@ -33,7 +33,7 @@ class BatchCarry:
 
     @property
     def end_position(self) -> int:
-        """The batch's end; while it is unknown, the end of the bytes that are needed to find it."""
+        """The end of the batch; until its size is known, the end of its prefix."""
         return self._position + (PREFIX_BYTES if self._size_bytes is None else self._size_bytes)
 
     @property
@@ -43,7 +43,7 @@ class BatchCarry:
     def take(self, piece: memoryview) -> int:
         """Take the batch's next bytes from the start of `piece`; return their number.
 
-        Raises CorruptError for an impossible size or magic, before it takes more of such a batch.
+        Raises CorruptError for an impossible size or magic, and then takes none of the bytes.
         """
         if self._size_bytes is None:
             prefix = piece

@@ -1,8 +1,8 @@
 """Checks record batches before they count as stored and before they are served.
 
-The checks cover a batch's size and CRC, its offsets, which must ascend, and its leader epoch. The
-copy of a segment, the scan of a stored log, and the gateway's reads of chunks use `check_run`. This
-module does not know where the bytes come from. Pure.
+The checks cover a batch's size, CRC, record count and leader epoch, and its offsets, which must
+ascend. Copies of segments, scans of stored logs, and the gateway's reads of chunks use `check_run`.
+This module does not know where the bytes come from. Pure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHECKED_FIELDS = struct.Struct(">qiibI2xi30xi")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """The end of a check: a position, or the first batch whose last offset is at least `offset`."""
+    """Represents the end of a check: a position, or the end of the batch that reaches `offset`."""
 
     position: int = _NO_END
     offset: int = _NO_END
@@ -55,18 +55,17 @@ def check_run(
     expectation: BatchExpectation,
     until: RunEnd = NO_END,
 ) -> None:
-    """Check the batches of `buffer` that follow `run`, and add them to it.
+    """Check the batches of `buffer` that follow `run`, and add them to `run`.
 
     Ends at `until` or at a batch whose end is not in the buffer. `buffer_position` is the buffer's
-    position in the log. Raises CorruptError at an invalid batch, after adding the batches before
-    it.
+    position in the log. Raises CorruptError at an invalid batch; the batches before it are added.
     """
     end, end_offset = len(buffer), expectation.end_offset
     until_position, until_offset = until.position - buffer_position, until.offset
     position, next_offset = run.end_position - buffer_position, run.next_offset
     epoch, epoch_end_offset = None, next_offset
     while position < until_position and next_offset <= until_offset:
-        # Nearly every batch: version 2, whole and valid, unpacked in place.
+        # Nearly every batch is whole and valid and has magic 2: unpack its fields in place.
         if end - position >= HEADER_BYTES:
             base_offset, length, batch_epoch, magic, crc, delta, count = (
                 _CHECKED_FIELDS.unpack_from(buffer, position)
@@ -98,9 +97,9 @@ def check_run(
 
 
 def check_batch(run: BatchRun, batch: Sequence[memoryview], expectation: BatchExpectation) -> None:
-    """Check one whole batch that follows `run`, and add it. Raises CorruptError.
+    """Check one whole batch that follows `run`, and add it. Raises CorruptError if it is invalid.
 
-    Its bytes may be in several buffers. `batch_length_bytes` has checked its magic and size.
+    The batch may be in several buffers. `batch_length_bytes` must have checked its magic and size.
     """
     position, beginning = run.end_position, _beginning(batch)
     epoch: int | None
@@ -116,7 +115,7 @@ def check_batch(run: BatchRun, batch: Sequence[memoryview], expectation: BatchEx
         raise CorruptError(
             "the batch's CRC is wrong", position=position, expected=crc, found=found_crc
         )
-    # The CRC covers neither offset nor leader epoch.
+    # The CRC covers neither the base offset nor the leader epoch.
     last_offset = base_offset + delta
     if not run.next_offset <= base_offset <= last_offset < expectation.end_offset:
         raise expectation.wrong_offsets(base_offset, delta, run.next_offset, position)
@@ -130,7 +129,7 @@ def check_batch(run: BatchRun, batch: Sequence[memoryview], expectation: BatchEx
 
 
 def require_index_agrees(base_offset: int, entry: OffsetIndexEntry) -> None:
-    """Check that an index entry led to a batch at or below its offset. Raises CorruptError."""
+    """Raise CorruptError if an index entry led to a batch above the entry's offset."""
     if entry.position > 0 and base_offset > entry.offset:
         expected, found = f"<= {entry.offset}", base_offset
         message = "the offset index does not match the log"
@@ -138,14 +137,17 @@ def require_index_agrees(base_offset: int, entry: OffsetIndexEntry) -> None:
 
 
 def require_outside(base_offset: int, end_offset: int) -> None:
-    """Check that no batch crosses the readable part's end, which is between leader epochs."""
+    """Raise CorruptError if a batch that ends above the readable part begins within it.
+
+    No valid batch does, because the readable part ends where a leader epoch or the segment ends.
+    """
     if base_offset < end_offset:
         expected, found = end_offset, base_offset
         raise CorruptError("a batch crosses its lineage's end", expected=expected, found=found)
 
 
 def _beginning(batch: Sequence[memoryview]) -> memoryview:
-    """Return the header, or the whole of a smaller batch, in one buffer."""
+    """Return one buffer that contains the batch's header; the whole batch if it is smaller."""
     if len(batch) == 1 or len(batch[0]) >= HEADER_BYTES:
         return batch[0]
     beginning = bytearray()

@@ -1,4 +1,4 @@
-"""BatchRun: the positions and offsets of consecutive batches. Pure."""
+"""Represents the positions and offsets of consecutive batches. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.segment.errors import CorruptError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedBatch:
-    """One batch: its offsets, and the positions of its bytes in the log, both half-open."""
+    """Represents the offsets and the log positions of one or more batches, both half-open."""
 
     position: int
     end_position: int
@@ -20,10 +20,10 @@ class LocatedBatch:
 
 
 class BatchRun:
-    """Adjoining whole batches from `position` on, extended at the end. Not thread-safe.
+    """Represents adjoining whole batches, the first of which begins at `position`.
 
-    The first batch has no offset below `at_least_offset`. Memory: 24 bytes for each batch, for v2
-    at most 2/5 of the batch's own.
+    Not thread-safe. The first batch has no offset below `at_least_offset`. Memory: 24 bytes for
+    each batch, at most 2/5 of the size of a v2 batch.
     """
 
     __slots__ = ("_at_least_offset", "_base_offsets", "_bounds", "_next_offsets")
@@ -48,10 +48,10 @@ class BatchRun:
     def span(
         self, position: int, *, limit_position: int, end_offset: int, at_least_count: int
     ) -> LocatedBatch | None:
-        """Return the extent of the batches from `position` on; None if there are none.
+        """Return the extent of the batches that begin at `position`; None if there are none.
 
-        Includes the batches that end at or below both limits. The first `at_least_count` of them
-        may exceed `limit_position`.
+        Includes the batches that end at or below `limit_position` and `end_offset`. The first
+        `at_least_count` batches may exceed `limit_position`, but not `end_offset`.
         """
         bounds = self._bounds
         first = bisect_left(bounds, position)
@@ -93,14 +93,14 @@ class BatchRun:
         self._next_offsets.extend(other._next_offsets)
 
     def require_start(self, position: int, *, at_least_offset: int) -> None:
-        """Check that a batch begins at `position`, without offsets below `at_least_offset`.
+        """Raise CorruptError unless a batch at or above `at_least_offset` begins at `position`.
 
-        `position` may be the end of the run. In an empty run, `at_least_offset` then becomes the
-        lowest valid offset of the first batch. Raises CorruptError.
+        `position` may also be the end of the run. If the run is empty, `at_least_offset` then also
+        limits the offsets of the first batch.
         """
         number = bisect_left(self._bounds, position)
         if number == len(self._bounds) or self._bounds[number] != position:
-            raise CorruptError("no batch begins here", position=position)
+            raise CorruptError("no batch begins at the position", position=position)
         if number < len(self):
             base_offset = self._base_offsets[number]
             if base_offset < at_least_offset:
@@ -115,7 +115,7 @@ class BatchRun:
             self._at_least_offset = max(self._at_least_offset, at_least_offset)
 
     def above(self, offset: int) -> int:
-        """Return the number of the first batch with an offset >= `offset`; the length if none."""
+        """Return the index of the first batch with an offset >= `offset`; if none, the length."""
         return bisect_right(self._next_offsets, offset)
 
     def within(self, position: int) -> int:

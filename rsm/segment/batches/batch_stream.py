@@ -1,4 +1,4 @@
-"""BatchStream: checks the batches of a log that arrives in pieces of any size. Pure."""
+"""Checks the batches of a log that arrives in pieces of any size. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from rsm.segment.errors import CorruptError
 
 
 class BatchStream:
-    """The check of a log from the batch at `position` on. Not thread-safe; unusable after an error.
+    """Checks a log, beginning with the batch at `position`.
 
-    Memory: one batch that crosses pieces, and the run of one piece.
+    Not thread-safe; unusable after an error. Memory: one batch that crosses pieces, and the run of
+    one piece.
     """
 
     def __init__(
@@ -25,7 +26,7 @@ class BatchStream:
         next_offset: int,
         until: RunEnd = NO_END,
     ) -> None:
-        """End the last run at `until`; the first batch has no offset below `next_offset`."""
+        """End the last run at `until`. The first batch must have no offset below `next_offset`."""
         self._expectation = expectation
         self._position = position
         self._next_offset = next_offset
@@ -50,8 +51,8 @@ class BatchStream:
     def feed(self, piece: bytes | memoryview) -> Iterator[tuple[BatchRun, Sequence[memoryview]]]:
         """Yield the batches that `piece` completes, as runs with their bytes.
 
-        The first run may be the one batch that began in earlier pieces. Keeps no reference to
-        `piece`. Yields the batches before an invalid one, and then raises CorruptError.
+        A batch that began in an earlier piece is a run by itself. Keeps no reference to `piece`.
+        Yields the batches before an invalid one, and then raises CorruptError.
         """
         view = memoryview(piece)
         while view:

@@ -1,7 +1,7 @@
-"""The codecs of record batches, with a limit for the decompressed bytes.
+"""Decompresses the records of batches, up to a limit of decompressed bytes.
 
-Defines the codec numbers and Kafka's framings: gzip, snappy in the blocks of snappy-java (and
-plain), LZ4 frames, zstd frames. This module does not know the meaning of the bytes. Source:
+Covers Kafka's codec numbers and framings: gzip, snappy (in the blocks of snappy-java, or raw), LZ4
+frames and zstd frames. This module does not know the meaning of the bytes. Source:
 org.apache.kafka.common.record.CompressionType; org.xerial.snappy.SnappyOutputStream.
 """
 
@@ -15,7 +15,7 @@ import cramjam
 
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-# Enough for an incompressible batch of socket.request.max.bytes, and for most compressible ones.
+# An incompressible batch of socket.request.max.bytes fits, and so do most compressible batches.
 MAX_DECOMPRESSED_BYTES = 134_217_728
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -26,7 +26,7 @@ _GUESS_FACTOR = 4
 
 
 class CompressionType(IntEnum):
-    """The codec's number in bits 0-2 of a batch's attributes."""
+    """Represents the codec's number in bits 0-2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -38,10 +38,10 @@ class CompressionType(IntEnum):
 def decompress(
     compression_id: int, data: bytes | memoryview, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """Return the plain bytes of `data`; at most `max_bytes` if it is compressed.
+    """Return the plain bytes of `data`; at most `max_bytes` if `data` is compressed.
 
     Raises CorruptError for invalid data or a larger result, UnsupportedError for an unknown codec.
-    Allocates at most twice `max_bytes`, whatever size `data` declares.
+    For compressed data, allocates at most twice `max_bytes`, whatever size the data declares.
     """
     match compression_id:
         case CompressionType.NONE:
@@ -65,9 +65,10 @@ def _decompress_stream(
     data: bytes | memoryview,
     max_bytes: int,
 ) -> bytes:
-    """Decompress data without a declared size, into buffers that grow up to the limit.
+    """Decompress data that declares no size, into ever larger buffers up to the limit.
 
-    The library reports a small buffer and bad data with the same error, so both fail at the limit.
+    The library reports a small buffer and invalid data with the same error, so both cases fail only
+    at the limit.
     """
     size = min(max_bytes, max(_MIN_GUESS_BYTES, _GUESS_FACTOR * len(data)))
     while True:
@@ -102,7 +103,7 @@ def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
 
 
 def _decompress_snappy_block(block: bytes, max_bytes: int) -> bytes:
-    """Decompress a raw snappy block, after a check of its declared size against the limit."""
+    """Check the declared size of a raw snappy block against the limit, and decompress it."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > max_bytes:

@@ -1,4 +1,4 @@
-"""The offsets and leader epochs that the batches of a log may have. Pure."""
+"""Checks the offsets and leader epochs of a log's batches. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _NO_END_OFFSET = 1 << 63
 
 
 class BatchExpectation(ABC):
-    """The offsets and leader epochs of one log's batches; `end_offset` is above all of them."""
+    """Represents the offsets and leader epochs that a log's batches may have.
+
+    All offsets are below `end_offset`.
+    """
 
     __slots__ = ("end_offset",)
 
@@ -24,22 +27,22 @@ class BatchExpectation(ABC):
     def enter_epoch(self, epoch: int, base_offset: int, last_offset: int, position: int) -> int:
         """Check the leader epoch of the batch at `position`; return an offset.
 
-        Later batches of the same epoch that end below the returned offset need no check. Raises
-        CorruptError.
+        Later batches of the same epoch need no check if they end below the returned offset. Raises
+        CorruptError if the epoch is wrong.
         """
 
     @abstractmethod
     def wrong_offsets(
         self, base_offset: int, delta: int, at_least_offset: int, position: int
     ) -> CorruptError:
-        """Return the error for a batch with offsets outside of `at_least_offset..end_offset`."""
+        """Return the error for a batch with offsets outside [`at_least_offset`, `end_offset`)."""
 
 
 class SegmentExpectation(BatchExpectation):
     """Expects the offsets and epochs in a stored segment's metadata. Has no state; thread-safe.
 
-    A batch below the first leader epoch of the metadata was below the log start at copy time. Its
-    epoch is unknown, so it is not checked.
+    A batch below the first leader epoch of the metadata was below the log start at copy time. The
+    epoch of such a batch is unknown, so it is not checked.
     """
 
     __slots__ = ("_epochs",)
@@ -51,7 +54,7 @@ class SegmentExpectation(BatchExpectation):
     def enter_epoch(self, epoch: int, base_offset: int, last_offset: int, position: int) -> int:
         newest = self._epochs.entries[-1]
         if epoch == newest.epoch and base_offset >= newest.start_offset:
-            return self.end_offset  # nearly every batch
+            return self.end_offset  # true for nearly every batch
         expected = self._epochs.epoch_for_offset(base_offset)
         if expected is None:
             return base_offset
@@ -78,11 +81,11 @@ class SegmentExpectation(BatchExpectation):
 
 
 class LineageExpectation(BatchExpectation):
-    """Expects a log that its lineage covers, before it counts as stored. Not thread-safe.
+    """Expects the offsets and epochs of a log that is not stored yet. Not thread-safe.
 
-    A trim may have cut a broker's lineage: offsets below its first entry are accepted with the
-    entry's epoch or any older one, and these epochs must not decrease. No batch reaches into the
-    epoch after its own.
+    `lineage` must cover the log, but a trim may have cut a broker's lineage. So batches below the
+    first entry may have the entry's epoch or any older one; their epochs must not decrease. No
+    batch may reach into the epoch after its own.
     """
 
     __slots__ = ("_epoch", "_epoch_end_offset", "_lineage")
@@ -99,7 +102,7 @@ class LineageExpectation(BatchExpectation):
         expected = self._lineage.epoch_for_offset(base_offset)
         end_offset = self._lineage.end_offset(epoch)
         if expected is None and self._lineage:
-            # Below a cut lineage older epochs are unknown, but they end at its start.
+            # Below a cut lineage, older epochs are unknown, but they end at its start.
             first = self._lineage.entries[0]
             expected = max(epoch, self._epoch) if epoch <= first.epoch else first.epoch
         if epoch != expected or epoch < 0:

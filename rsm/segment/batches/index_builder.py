@@ -1,12 +1,12 @@
 """Builds indexes from a segment's batches, and checks given indexes against them.
 
-A broker adds index entries before it appends a batch, if more than `index.interval.bytes` arrived
-since the last entries. The offset entry is the batch's last offset and its position. The time entry
-is the greatest timestamp so far and the last offset of the first batch with it; the broker omits it
-if the last entry's timestamp is not lower. A roll adds a last time entry. The result equals byte
-for byte the files of a broker that appended batch by batch. Other valid indexes differ: older
-brokers add at most one entry for an append of many batches, and a restarted broker counts bytes
-from 0.
+A broker adds index entries for a batch if it appended more than `index.interval.bytes` between the
+last entries and the batch. The offset entry contains the batch's last offset and its position. The
+time entry contains the greatest timestamp so far, and the last offset of the first batch with that
+timestamp. The broker omits it if the last entry's timestamp is not lower. A roll adds a last time
+entry. The result is identical to the files of a broker that appended one batch at a time. Other
+valid indexes differ: older brokers add at most one entry for an append of many batches, and a
+restarted broker counts bytes from 0.
 Source: org.apache.kafka.storage.internals.log.LogSegment (append, onBecomeInactiveSegment).
 """
 
@@ -24,7 +24,7 @@ _MAX_RELATIVE_OFFSET = (1 << 31) - 1
 
 
 class IndexedBatch(Protocol):
-    """The fields of a batch that an index needs, as in `rsm.segment.batches.batch.BatchHeader`."""
+    """Represents the fields of a batch that an index needs, as in `BatchHeader`."""
 
     @property
     def base_offset(self) -> int: ...
@@ -41,7 +41,7 @@ class IndexedBatch(Protocol):
 
 
 class IndexBuilder:
-    """The indexes of one segment, from the batches that were added in order. Not thread-safe."""
+    """Builds the indexes of one segment from its batches, in order. Not thread-safe."""
 
     def __init__(
         self, *, base_offset: int, index_interval_bytes: int = INDEX_INTERVAL_BYTES
@@ -59,7 +59,7 @@ class IndexBuilder:
     def append(self, header: IndexedBatch) -> None:
         """Add the next batch.
 
-        Raises CorruptError if its offsets are too far from the base offset.
+        Raises CorruptError if its last offset is too far from the base offset, or below it.
         """
         last_offset = header.last_offset
         relative = last_offset - self._base_offset
@@ -100,10 +100,10 @@ def matches_log(
 ) -> bool:
     """Return whether the indexes of a rolled segment match all of its `batches`, in order.
 
-    They match if no lookup leads past the batch that it should find. Each position is the start of
-    a batch whose base offset is not above the entry's offset. Each time entry names the first batch
-    with its timestamp or above, and the last entry has the maximum. The density of entries does not
-    matter.
+    They match if no lookup leads past the batch that it should find. Each position must be the
+    start of a batch whose base offset is not above the entry's offset. Each time entry must name
+    the first batch with the entry's timestamp or a later one, and the last entry must contain the
+    maximum. The density of entries does not matter.
     """
     checker = IndexChecker(offset_index, time_index)
     for header in batches:
@@ -112,7 +112,7 @@ def matches_log(
 
 
 class IndexChecker:
-    """The check of `matches_log`, batch by batch. Not thread-safe."""
+    """Makes the check of `matches_log`, one batch at a time. Not thread-safe."""
 
     def __init__(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
         self._offset_entries = offset_index.entries()
@@ -132,7 +132,7 @@ class IndexChecker:
         self._position += header.length_bytes
 
     def matches(self) -> bool:
-        """Return whether the indexes match, after all batches of the segment."""
+        """Return whether the indexes match. Call it after all batches of the segment."""
         leftover = self._next_offset_entry is not None or self._next_time_entry is not None
         complete = self._last_time_entry_ms == self._max_timestamp_ms
         return self._agrees and complete and not leftover

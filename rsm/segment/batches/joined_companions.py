@@ -1,4 +1,4 @@
-"""JoinedCompanions: builds the companions of a segment from consecutive parts of its log. Pure."""
+"""Builds the companions of a segment from consecutive parts of its log. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _END_OF_TIME_MS = (1 << 63) - 1
 
 
 class JoinedCompanions:
-    """A segment's companions, from the data of its consecutive parts. Not thread-safe.
+    """Builds a segment's companions from the data of its consecutive parts. Not thread-safe.
 
     The indexes are those that a broker would write for the whole segment. The parts' transactions
-    are united, in the order of their markers. Memory: the indexes, 20 bytes for each 4 KiB of the
-    log at most, and the transactions.
+    are combined in the order of their markers. Memory: the transactions and the indexes, at most 20
+    bytes for each 4 KiB of the log.
     """
 
     def __init__(self, base_offset: int) -> None:
@@ -30,20 +30,20 @@ class JoinedCompanions:
 
     @property
     def max_timestamp_ms(self) -> int | None:
-        """Return the greatest timestamp of the batches; None if none has one."""
+        """Return the greatest timestamp of the batches; None if no batch has a timestamp."""
         found = self._indexes.time_index().lookup(_END_OF_TIME_MS).timestamp_ms
         return None if found == NO_TIMESTAMP else found
 
     def append_batches(self, batches: Iterable[IndexedBatch]) -> None:
         """Add the next batches.
 
-        Raises CorruptError if their offsets are too far from the base offset.
+        Raises CorruptError as `IndexBuilder.append` does.
         """
         for batch in batches:
             self._indexes.append(batch)
 
     def forget_batches(self) -> None:
-        """Forget the batches but not the transactions, before the parts are read again."""
+        """Forget the batches, but not the transactions, so that the parts can be read again."""
         self._indexes = IndexBuilder(base_offset=self._base_offset)
 
     def append_transactions(

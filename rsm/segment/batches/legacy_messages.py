@@ -1,8 +1,8 @@
-"""Messages of magic 0 and 1, the predecessors of record batches, still in old logs.
+"""Decodes messages of magic 0 and 1, the predecessors of batches v2, which old logs still contain.
 
-Decodes their key and value, and the messages that are wrapped in a compressed message's value.
-Wrapped messages of magic 1 count offsets from 0, and their wrapper has the last message's offset.
-This module does not know batches v2. Source:
+The value of a compressed message wraps other messages. Wrapped messages of magic 1 count offsets
+from 0, and their wrapper has the last message's offset. This module does not know batches v2.
+Source:
 org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
 """
 
@@ -21,7 +21,7 @@ _KEY_POSITION = {0: 18, 1: 26}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyMessage:
-    """One message as produced; magic 0 has no timestamp (-1)."""
+    """Represents one message. Its timestamp is -1 in magic 0, which has no timestamps."""
 
     offset: int
     timestamp_ms: int
@@ -32,9 +32,10 @@ class LegacyMessage:
 def decode_messages(
     header: BatchHeader, message: memoryview, *, max_decompressed_bytes: int
 ) -> tuple[LegacyMessage, ...]:
-    """Decode `message`, exactly one message of magic 0 or 1, or all messages wrapped in it.
+    """Decode exactly one message of magic 0 or 1; if it is compressed, the messages that it wraps.
 
-    Does not check CRCs. Raises CorruptError for invalid bytes.
+    Does not check CRCs. Raises CorruptError for invalid bytes, UnsupportedError for an unknown
+    codec.
     """
     outer = _decode_one(header, message)
     if not header.compression_id:

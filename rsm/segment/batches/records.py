@@ -1,11 +1,11 @@
-"""The records of a batch v2, and the marker of a control batch.
+"""Decodes the records of a batch (KIP-98), and the marker of a control batch.
 
-Decodes the record format (KIP-98) in a batch with a parsed header. This module does not know files
-or the source of batches. A record, after its length as varint:
+The caller passes the batch and its parsed header. This module does not know files or the source of
+batches. A record v2 consists of its length as a varint, and then:
 
     attributes        i8, unused
-    timestamp delta   varlong, to the batch's base timestamp
-    offset delta      varint, to the batch's base offset
+    timestamp delta   varlong, relative to the batch's base timestamp
+    offset delta      varint, relative to the batch's base offset
     key, value        varint length (-1: null), bytes
     headers           varint count, then for each: varint length, name; varint length (-1), value
 
@@ -25,7 +25,7 @@ from rsm.segment.batches.legacy_messages import decode_messages
 from rsm.segment.batches.varint import ONE_BYTE, TWO_BYTES, read_varint, read_varlong
 from rsm.segment.errors import CorruptError
 
-# Length, attributes, two deltas, two null lengths and the header count have at least a byte each.
+# Length, attributes, two deltas, two null lengths and the header count: at least one byte each.
 _MIN_RECORD_BYTES = 7
 _MIN_HEADER_BYTES = 2
 _CONTROL_KEY = struct.Struct(">hh")
@@ -38,9 +38,9 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Record(NamedTuple):
-    """One record as a consumer sees it.
+    """Represents one record as a consumer sees it.
 
-    A tuple for speed: a partition has millions, and a dataclass takes five times as long.
+    This class is a tuple for speed: a dataclass takes five times as long to create.
     """
 
     offset: int
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 class ControlType(IntEnum):
-    """The type of a control batch; readers skip UNKNOWN, as consumers do."""
+    """Represents the type of a control batch; readers skip UNKNOWN, as consumers do."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -61,7 +61,7 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRecord:
-    """The end of a producer's transaction. It has an offset, but is not a user's record."""
+    """Represents the marker that ends a transaction. It has an offset, but is no user's record."""
 
     offset: int
     timestamp_ms: int
@@ -77,12 +77,12 @@ def decode_records(
     *,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> tuple[Record, ...]:
-    """Decode the records of `batch`, the bytes of exactly one batch, in order of offset.
+    """Decode the records of `batch`, which is exactly one batch, in order of offset.
 
-    A control batch has none. With LogAppendTime all records have the batch's maximum timestamp.
-    Does not check the CRC. Raises CorruptError if the bytes contradict the header,
-    UnsupportedError for an unknown codec. Memory: the batch's plain bytes, at most
-    `max_decompressed_bytes`, and the records.
+    Returns no records for a control batch. With LogAppendTime, all records have the batch's maximum
+    timestamp. Does not check the CRC. Raises CorruptError if the bytes are invalid or contradict
+    the header, UnsupportedError for an unknown codec. Memory: the records, and for a compressed
+    batch at most twice `max_decompressed_bytes`.
     """
     _require_one_batch(header, batch)
     if header.is_control:
@@ -93,11 +93,11 @@ def decode_records(
 
 
 def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> ControlRecord:
-    """Decode the marker of a control batch. Raises CorruptError if there is not exactly one."""
+    """Decode the marker of a control batch. Raises CorruptError if it is not one valid marker."""
     _require_one_batch(header, batch)
     if not header.is_control or header.record_count != 1:
         found = f"control {header.is_control}, {header.record_count} records"
-        raise _corrupt(header, "the batch is not one marker", "a control batch of 1 record", found)
+        raise _corrupt(header, "the batch is not a marker", "a control batch of 1 record", found)
     (marker,) = _decode_all(header, batch, max_bytes=len(batch))
     key, value = marker.key or b"", marker.value or b""
     if len(key) < _CONTROL_KEY.size:
@@ -146,7 +146,7 @@ def _decode_all(
     header: BatchHeader, batch: bytes | memoryview, max_bytes: int
 ) -> tuple[Record, ...]:
     payload = memoryview(batch)[HEADER_BYTES:]
-    # A compacted batch may be empty, without a payload to decompress.
+    # Compaction may leave an empty batch, which has no payload to decompress.
     data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
     most = len(data) // _MIN_RECORD_BYTES
     if header.record_count > most:
@@ -165,8 +165,8 @@ def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the t
 ) -> tuple[list[Record], int]:
     """Decode the records; return them and their end position.
 
-    Raises IndexError if the bytes end early. Numbers of one or two bytes are looked up inline; a
-    record's end is the only bounds check.
+    Raises IndexError if the bytes end early. Looks up numbers of one or two bytes inline. The only
+    bounds check compares the position after each record with the record's end.
     """
     records, position, last_delta = [], 0, header.last_offset_delta
     base_offset, base_ms = header.base_offset, header.base_timestamp_ms
@@ -236,7 +236,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
         if length < 0:
             raise _corrupt(header, "a header has no name", ">= 0", length)
         position = start + length
-        # Brokers do not check that names are UTF-8; Java clients replace invalid bytes, too.
+        # Brokers do not check that names are UTF-8. Java clients replace invalid bytes, too.
         name = data[start:position].decode("utf-8", "replace")
         if (first := data[position]) < 0x80:
             length, start = ONE_BYTE[first], position + 1
@@ -251,7 +251,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
 
 
 def _null(header: BatchHeader, length: int) -> bytes | None:
-    """Return the value for a negative length. Raises CorruptError for any but -1."""
+    """Return None for the length -1. Raises CorruptError for any other length."""
     if length != -1:
         raise _corrupt(header, "a length is below -1", ">= -1", length)
     return None

@@ -1,4 +1,4 @@
-"""Checks a segment while its bytes stream through, and collects its bounds.
+"""Checks a segment as its bytes arrive, and finds the segment's bounds.
 
 A segment must pass these checks before it counts as stored: each batch's CRC, ascending offsets,
 and the leader epochs of the log's lineage. This module does not know the source or the target of
@@ -18,7 +18,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentScan:
-    """The result so far. `offsets` are [segment's base offset, offset after the last batch).
+    """Represents the result so far. `offsets` end after the last whole batch.
 
     `valid_bytes` counts whole, checked batches. `fed_bytes` also counts an incomplete batch at the
     end.
@@ -31,7 +31,7 @@ class SegmentScan:
 
 
 class SegmentScanner:
-    """The check of one segment, as its bytes arrive. Not thread-safe; unusable after an error.
+    """Checks one segment as its bytes arrive. Not thread-safe; unusable after an error.
 
     `lineage` must cover the segment; see `LineageExpectation`.
     """
@@ -42,7 +42,7 @@ class SegmentScanner:
         self._batch_count = 0
 
     def feed(self, chunk: bytes | memoryview) -> None:
-        """Check the next bytes; keeps no reference to `chunk`.
+        """Check the next bytes. Keeps no reference to `chunk`.
 
         Raises CorruptError with the invalid batch's position in the segment.
         """
@@ -50,7 +50,7 @@ class SegmentScanner:
             self._batch_count += len(run)
 
     def scan(self) -> SegmentScan:
-        """Return the result so far, without an incomplete batch at the end."""
+        """Return the result so far; only `fed_bytes` includes an incomplete batch at the end."""
         batches = self._batches
         return SegmentScan(
             offsets=OffsetRange(start_offset=self._base_offset, end_offset=batches.next_offset),
@@ -62,7 +62,7 @@ class SegmentScanner:
     def finish(self) -> SegmentScan:
         """Return the result for the whole segment.
 
-        Raises CorruptError if it ends within a batch.
+        Raises CorruptError if the segment ends within a batch.
         """
         if self._batches.incomplete_bytes:
             raise CorruptError(

@@ -1,8 +1,8 @@
-"""SegmentCursor: cuts the bytes of one stored segment into runs of whole, checked record batches.
+"""Divides the bytes of one stored segment into runs of whole, checked record batches.
 
-It checks each batch (rsm.segment.batches.batch_checks) before it serves it. It serves from the
-batch with the requested offset to the end of the readable part. This module does not know the
-source of the bytes or the records in them. Pure.
+A cursor checks each batch (rsm.segment.batches.batch_checks) before it returns the batch. It begins
+with the batch that contains the requested offset, and ends at the end of the readable part. This
+module does not know the source of the bytes or the records in them. Pure.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBatches:
-    """Whole, checked batches of one segment, in order. `data` refers to the fed bytes.
+    """Represents whole, checked batches of one segment, in order.
 
-    `offsets` are those of the batches: the first may begin below the requested offset.
+    `data` may refer to the fed bytes. `offsets` are those of the batches: the first batch may begin
+    below the requested offset.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -34,10 +35,11 @@ class StoredBatches:
 
 
 class SegmentCursor:
-    """Reads a segment from an index entry's position on, in pieces of any size. Not thread-safe.
+    """Checks a segment, which arrives in pieces of any size from an index entry's position.
 
-    `stored` names the segment and its readable part. The first batch is the one with `from_offset`,
-    or the next one if compaction removed it. Memory: one batch that spans pieces.
+    Not thread-safe. `stored` names the segment and its readable part. The first batch is the one
+    that contains `from_offset`; the next one if compaction removed it. Memory: one batch that
+    crosses pieces.
     """
 
     def __init__(self, stored: StoredRange, *, from_offset: int, entry: OffsetIndexEntry) -> None:
@@ -72,14 +74,14 @@ class SegmentCursor:
 
     @property
     def is_done(self) -> bool:
-        """Whether the segment or its readable part has ended: later bytes are not served."""
+        """Return whether the readable part has ended; the cursor ignores later bytes."""
         return self._done
 
     def feed(self, piece: bytes) -> Iterator[StoredBatches]:
-        """Yield the batches that `piece` completes, in runs; also those before a corrupt one.
+        """Yield the batches that `piece` completes, in runs; if one is corrupt, those before it.
 
-        Raises CorruptError with the segment, its objects, the offset and the position; also if
-        the segment's bytes end within a batch.
+        Raises CorruptError if a batch is corrupt or the segment ends within a batch. The error
+        names the segment, its objects, the offset and the position.
         """
         if self._done:
             return

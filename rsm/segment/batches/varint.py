@@ -1,9 +1,9 @@
-"""Variable-length integers of record batches v2 (KIP-98) and flexible messages (KIP-482).
+"""Decodes variable-length integers of batches v2 (KIP-98) and flexible messages (KIP-482).
 
-Two widths: varint has 32 bits in at most 5 bytes, varlong 64 bits in at most 10. Each byte has
-seven bits, least significant first; its top bit announces another byte. Signed numbers have the
-sign in the lowest bit (zig-zag). Source:
-org.apache.kafka.common.utils.ByteUtils.
+A varint has 32 bits in at most 5 bytes, a varlong 64 bits in at most 10 bytes. Each byte contains
+seven bits, and the least significant bits come first. The byte's top bit announces another byte.
+Signed numbers have the sign in the lowest bit (zig-zag).
+Source: org.apache.kafka.common.utils.ByteUtils.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _continued_by_one(first: int) -> tuple[int, ...]:
 TWO_BYTES: tuple[tuple[int, ...], ...] = ((),) * _CONTINUED + tuple(
     _continued_by_one(first) for first in range(_CONTINUED, 2 * _CONTINUED)
 )
-"""The value of a two-byte number: the first byte is at least 0x80, the second below 0x80.
+"""The signed value of each two-byte number: the first byte is >= 0x80, the second below 0x80.
 
-For loops over many records: a lookup takes a quarter of the time of a call.
+Loops over many records use this table, because a lookup takes a quarter of the time of a call.
 """
 
 
@@ -50,7 +50,7 @@ def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Decode a 64-bit value at `position`; otherwise as `read_varint`."""
+    """Decode a 64-bit value at `position`, as `read_varint` does for 32 bits."""
     if position < len(data):
         byte = data[position]
         if byte < 0x80:
@@ -59,7 +59,7 @@ def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Decode an unsigned 32-bit value; otherwise as `read_varint`."""
+    """Decode an unsigned 32-bit value at `position`. Returns and raises as `read_varint` does."""
     return _read_raw(data, position, _VARINT_BITS)
 
 

@@ -1,7 +1,7 @@
-"""Encodes the objects of a segment: chunks as a table, all others one by one. Pure.
+"""Encodes and decodes a segment's objects: chunks as a table, all others one by one. Pure.
 
-A table has the chunks' common prefix once, and about ten bytes for each chunk instead of its key.
-Each tuple of objects has one encoding, and decoding returns the same tuple.
+A table contains the chunks' common prefix once, and about ten bytes for each chunk instead of its
+key. Each tuple of objects has one encoding, and decoding returns the same tuple.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rsm.segment.proto import segment_pb2 as pb
 
 
 def encode_objects(message: pb.RemoteLogSegmentMetadata, objects: Sequence[StoredObject]) -> None:
-    """Set a message's fields for objects. Writes a table only for chunks."""
+    """Set the fields of `message` that describe objects. Writes a table only for chunks."""
     planned, written = _tabled_counts(objects)
     if planned:
         message.chunks.key_prefix = chunk_prefix(objects[0].key) or ""
@@ -76,7 +76,7 @@ def check_chunks(table: pb.ChunkTable) -> None:
         or min(table.length_bytes, default=0) < 0
     ):
         raise CorruptError(
-            "a segment's table of chunks is malformed",
+            "the segment's chunk table is invalid: a prefix, a count or a length is wrong",
             key_prefix=table.key_prefix,
             planned=planned,
             lengths=written,
@@ -86,7 +86,7 @@ def check_chunks(table: pb.ChunkTable) -> None:
 
 
 def _tabled_counts(objects: Sequence[StoredObject]) -> tuple[int, int]:
-    """Return how many leading objects a table can name, and how many of them are written."""
+    """Return how many leading objects fit into a table, and how many of those are written."""
     count = leading_chunks([each.key for each in objects])
     written = next((n for n in range(count) if not _is_written(objects[n])), count)
     for number in range(written, count):

@@ -1,8 +1,8 @@
-"""Protobuf fields of a newer version, kept as bytes so that no rewrite loses them.
+"""Keeps the protobuf fields of a newer version as bytes, so that no rewrite loses them.
 
-A decoder keeps them with the decoded value, and an encoder restores them: always the message's own
-fields, and those of a nested message if that message is unchanged. A changed nested message, such
-as the writer, does not get the old one's fields.
+A decoder stores the bytes with the decoded value, and an encoder restores the fields. It always
+restores the message's own fields, and those of a nested message only if that message is unchanged.
+For example, metadata with another writer does not get the unknown fields of the old writer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def restore_unknown_fields(message: Message, kept: bytes) -> None:
 
 
 def _without_the_known(message: Message) -> Message:
-    """Return the message's unknown fields, and whole fields with nested unknown ones."""
+    """Return the unknown fields, and the known fields whose messages contain unknown fields."""
     rest = type(message)()
     rest.CopyFrom(message)
     for field, _ in message.ListFields():

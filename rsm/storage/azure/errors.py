@@ -1,7 +1,7 @@
-"""Converts errors of Azure's store or of its SDK to rlm's errors.
+"""Converts errors of Azure's store and of its SDK to rlm's errors.
 
-Errors of permissions, credentials and containers are retriable, because a retry succeeds after an
-operator corrected them. Their messages name what to correct.
+Errors of permissions, credentials and containers are retriable: a retry succeeds after an operator
+has corrected the cause. Their messages name the cause.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def code_of(error: AzureError) -> str:
 
 
 def is_past_the_end(error: HttpResponseError) -> bool:
-    """Return whether the requested range begins after the object's end."""
+    """Return whether the requested range begins at or after the object's end."""
     return error.status_code == 416
 
 

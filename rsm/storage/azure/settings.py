@@ -1,4 +1,4 @@
-"""The settings of an Azure container, without its SDK."""
+"""Represents the settings of an Azure container. Does not import the SDK."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ MAX_PART_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureSettings:
-    """One container; the connection string names the account and contains a key or a signature.
+    """Represents a container. The connection string names the account and contains its credential.
 
-    The other settings are those of rsm.storage.s3.settings.S3Settings.
+    `attempt_timeout_ms` limits connecting and each wait for data, but not a whole response. The
+    other settings are those of rsm.storage.s3.settings.S3Settings.
     """
 
     connection_string: str = field(repr=False)

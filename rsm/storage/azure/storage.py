@@ -1,12 +1,12 @@
-"""ChunkStorage in a container: a chunk is a block blob with the chunk's name.
+"""Implements ChunkStorage in an Azure container: a chunk is a block blob with the chunk's name.
 
-The source is read once. Content of one part is a single request. Longer content, and content of
-unknown length, is uploaded as blocks, and a last request creates the blob from them. Azure removes
-blocks without a blob after a week. A creation fails if a blob has the name. Azure compares an MD5
-of each part, but keeps no comparable checksum. Only the SDK repeats requests. Each creation has its
-own id, to recognize its blob if the response was lost.
+The source is read once. Content of one part is sent in a single request. Longer content, and
+content of unknown length, is uploaded as blocks; a last request creates the blob from the blocks.
+Azure removes uncommitted blocks after a week. A creation fails if a blob of this name exists. Azure
+checks the MD5 of each part, but keeps no CRC32C. Only the SDK repeats requests. Each creation has
+its own id, so that the blob can be recognized if the response was lost.
 
-Memory: that of rsm.storage.uploads.part_senders, the range being read, a page of a listing.
+Memory: that of rsm.storage.uploads.part_senders, the range being read, and a page of a listing.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ _MAX_SINGLE_GET_BYTES = 64 << 20
 
 
 class AzureChunkStorage(ObjectChunkStorage):
-    """Chunks in the container of `settings`. Thread-safe. Opening sends no request."""
+    """Stores chunks in the container of `settings`. Thread-safe. Opening sends no request."""
 
-    unsupported = "blobs cannot be changed in place or joined"
+    unsupported = "cannot change or join chunks: the Azure store supports neither"
 
     def __init__(
         self, settings: AzureSettings, *, observe: RequestObserver = ignore_request
@@ -79,7 +79,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                 ),
                 raw_request_hook=lambda sent: observe(sent.http_request.method),
                 max_single_get_size=_MAX_SINGLE_GET_BYTES,
-                # The limit is above any upload: this class decides which content is one request.
+                # No upload reaches this limit: this class decides which content is one request.
                 max_single_put_size=settings.upload_memory_bytes + settings.part_bytes,
             )
         except ValueError as error:
@@ -164,7 +164,7 @@ class AzureChunkStorage(ObjectChunkStorage):
             except HttpResponseError as error:
                 if not is_taken(error) or self.exists(name):
                     raise
-                # An aborted upload left blocks: they take the name, and Azure keeps them a week.
+                # Azure keeps the blocks of an aborted upload for a week; they occupy the name.
                 blob, block_id = self._container.get_blob_client(name), _block_id(uuid4().hex, 0)
                 _stage(blob, block_id, content)
                 _commit(blob, [block_id], metadata)
@@ -173,7 +173,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         self, name: str, reader: PartReader, lengths: Iterable[int], metadata: dict[str, str]
     ) -> None:
         blob = self._container.get_blob_client(name)
-        upload_id = uuid4().hex  # concurrent uploads to this name have other blocks
+        upload_id = uuid4().hex  # keeps the blocks of concurrent uploads to this name apart
         blocks: dict[int, str] = {}
 
         def stage(number: int, content: bytearray) -> None:
@@ -194,7 +194,10 @@ class AzureChunkStorage(ObjectChunkStorage):
     def _check_name(self, name: str) -> None:
         check_name(name)
         if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # Azure converts it to a slash
-            raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
+            raise InvalidConfigError(
+                "the chunk name is invalid: it exceeds 1024 characters or contains a backslash",
+                name=name,
+            )
 
     def _look_up(self, name: str) -> BlobProperties:
         self._check_name(name)
@@ -234,7 +237,7 @@ def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:
 
 
 def _block_id(upload_id: str, number: int) -> str:
-    """Return a block's id; Azure wants all ids of a blob to have the same length."""
+    """Return a block's id. Azure requires that all ids of a blob have the same length."""
     return f"{upload_id}-{number:06}"
 
 

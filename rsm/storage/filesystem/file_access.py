@@ -1,6 +1,6 @@
-"""FileAccess: the permissions of a file store's files and directories.
+"""Defines FileAccess: the permissions of a file store's files and directories.
 
-Kafka's ACLs do not protect these files. So by default other users of the host cannot read them.
+Kafka's ACLs do not protect these files. So by default, other users of the host cannot read them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ _FILE_MODE = 0o640
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAccess:
-    """The permissions of files; users who may read files may also search directories.
+    """Represents the permissions of files. Users who may read files may also search directories.
 
-    A `mode` of None is 0640 without the bits of the process's umask. The umask does not change a
-    given mode.
+    If `mode` is None, the process's umask applies to 0640. The umask does not change a given mode.
     """
 
     mode: int | None = None
@@ -31,7 +30,7 @@ class FileAccess:
         return self.file_mode | (self.file_mode & 0o444) >> 2
 
     def create(self, path: Path) -> int:
-        """Create a file and return its descriptor for writing. Raises FileExistsError, OSError."""
+        """Create a file; return a descriptor to write to it. Raises FileExistsError, OSError."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(path, flags, self.file_mode)
         try:
@@ -43,7 +42,7 @@ class FileAccess:
         return descriptor
 
     def make_directory(self, path: Path) -> None:
-        """Create a directory. Raises FileExistsError if the name exists, OSError."""
+        """Create a directory. Raises OSError, such as FileExistsError if the name exists."""
         path.mkdir(mode=self.directory_mode)
         if self.mode is not None:
             path.chmod(self.directory_mode)

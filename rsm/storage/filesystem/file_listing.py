@@ -1,7 +1,7 @@
 """Lists a directory tree in the order of the names' bytes, one bounded page at a time.
 
-Object stores sort whole names: `a.b` precedes `a/b`, because "." is a lower byte than "/". So a
-directory is sorted by its name with the "/" after it.
+Object stores sort whole names: `a.b` precedes `a/b`, because "." is a lower byte than "/". So this
+module sorts a directory by its name with a trailing "/".
 
 Memory: one page of names for each level of directories, whatever their sizes. A directory larger
 than a page is read once for each of its pages.
@@ -23,7 +23,7 @@ PAGE_NAMES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The wanted names; a directory's name ends in "/"."""
+    """Represents which names a listing yields; a directory's name ends in "/"."""
 
     prefix: bytes
     after: bytes
@@ -42,12 +42,13 @@ def ordered_files(
 ) -> Iterator[str]:
     """Yield the names of regular files that start with `prefix` and sort after `after`.
 
-    Names are relative to `root`. Skips symbolic links, names that are not UTF-8, the reserved
-    directories, and files deleted during the listing. Raises OSError for an unreadable directory.
+    Names are relative to `root`. Skips symbolic links, names that are not UTF-8, and the reserved
+    directories. May yield files that were deleted during the listing. Raises OSError for an
+    unreadable directory.
     """
     selection = _Selection(sort_key(prefix), sort_key(after), page_names)
     top = os.fsencode(root) + b"/"
-    # One iterator for each level, not recursion: names may be deeper than Python's stack.
+    # Each level has an iterator: recursion could exceed Python's stack.
     levels = [_entries(top, b"", selection)]
     while levels:
         name = next(levels[-1], None)

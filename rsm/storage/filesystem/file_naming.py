@@ -3,7 +3,7 @@
     publish   attributes durable as pending -> chunk linked -> attributes linked -> parents synced
     remove    attributes -> pending attributes -> chunk -> parents synced
 
-The chunk exists, with its attributes, from the moment when its own name is linked
+As soon as its own name is linked, the chunk exists together with its attributes
 (rsm.storage.filesystem.sidecar).
 """
 
@@ -26,7 +26,7 @@ _LINK_ATTEMPTS = 16
 
 
 class FileNaming:
-    """The names of a store's chunks. Thread-safe. Raises OSError and what its methods name."""
+    """Creates and removes the names of a store's chunks. Thread-safe. All methods raise OSError."""
 
     def __init__(self, root: StoreRoot, incoming: Incoming) -> None:
         self._root = root
@@ -37,15 +37,17 @@ class FileNaming:
     def check_free(self, path: Path, name: str) -> None:
         """Check that a chunk can be created at `path`.
 
-        Raises AlreadyExistsError if one exists. Raises InvalidConfigError if the name is that of a
-        chunk's attributes, or a chunk has the name of the new one's attributes.
+        Raises AlreadyExistsError if the chunk exists. Raises InvalidConfigError if another chunk's
+        attribute file has this name, or if another chunk has the name of this attribute file.
         """
         owner = owner_path(path)
         if owner is not None and owner.is_file():
             raise InvalidConfigError(
-                "the name is reserved for another chunk's attributes", name=name, chunk=owner.name
+                "the chunk name is invalid: it is that of another chunk's attribute file",
+                name=name,
+                chunk=owner.name,
             )
-        # A chunk is linked before its attributes: a reader that sees them also sees the chunk.
+        # A chunk is linked before its attributes, so a reader of the attributes finds the chunk.
         sidecar = sidecar_path(path)
         is_sidecar_there = sidecar.exists()
         if path.is_dir():
@@ -71,9 +73,10 @@ class FileNaming:
         self._incoming.sync()
 
     def publish(self, file: IncomingFile, path: Path, name: str) -> None:
-        """Link the names of the file and of its prepared attributes; durable on return.
+        """Link the names of the file and of its prepared attributes; both are durable on return.
 
-        After an error neither has a name, unless the file system also refuses the unlink.
+        After an error neither name exists, unless the file system also refuses the unlink. Raises
+        the errors of `check_free`, and RetriableError if the directory disappears repeatedly.
         """
         with self._lock:
             self.check_free(path, name)
@@ -109,7 +112,9 @@ class FileNaming:
                     raise AlreadyExistsError("the chunk already exists", name=name) from error
                 return
             self._root.verify()
-        raise RetriableError("the chunk's directory or its incoming file vanished", name=name)
+        raise RetriableError(
+            "cannot create the chunk: its directory or its incoming file disappeared", name=name
+        )
 
     def _link_attributes(self, file: IncomingFile, path: Path) -> None:
         pending = self._incoming.attributes_path(file.inode)

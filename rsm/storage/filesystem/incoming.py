@@ -1,9 +1,9 @@
-"""Incoming files: chunks that a file store writes before they get their names.
+"""Creates incoming files: chunks that a file store writes before they get their names.
 
-They are in one directory below the root, which listings skip. A killed process leaves its files
-there, and the kernel unlocks them. The next writer removes files that no process wrote to for the
-configured time, unless a writer has the file locked (rsm.storage.uploads.leftovers). The store's
-own timestamps measure the time, so the clocks of the processes need not agree.
+Listings skip the directory of these files, which is directly below the root. A killed process
+leaves its files there, and the kernel unlocks them. A later writer removes a file that was not
+written for the configured time, unless a writer may have it locked (rsm.storage.uploads.leftovers).
+The file system's timestamps measure this time, so the clocks of the hosts need not agree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rsm.storage.uploads.leftovers import is_leftover
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingFile:
-    """One file, open for its writer; `inode` stays the same when it gets its name."""
+    """Represents a file that is open for its writer; its `inode` also identifies the chunk."""
 
     path: Path
     descriptor: int
@@ -38,17 +38,17 @@ class IncomingFile:
     def start_writeback(self, start_position: int, end_position: int) -> None:
         """Start writing these bytes to the disk, without waiting.
 
-        A later sync then takes less time. Does nothing on systems without support.
+        A later sync then takes less time. Does nothing if the system does not support it.
         """
-        if hasattr(os, "posix_fadvise"):  # not on all systems, and only advice
+        if hasattr(os, "posix_fadvise"):
             length_bytes = end_position - start_position
-            # Only this advice starts a write-back. It also drops written pages from the page cache,
-            # which the broker on this host can use better.
+            # No other advice starts a write-back. This one also drops written pages from the page
+            # cache, and so leaves more of the cache to the broker on this host.
             os.posix_fadvise(self.descriptor, start_position, length_bytes, os.POSIX_FADV_DONTNEED)
 
 
 class Incoming:
-    """The directory of incoming files. Thread-safe, also across processes."""
+    """Represents the directory of incoming files. Several threads and processes may share it."""
 
     def __init__(self, root: StoreRoot, *, leftover_max_age_ms: int) -> None:
         self._root = root
@@ -61,7 +61,7 @@ class Incoming:
     def new_file(self, name: str) -> Iterator[IncomingFile]:
         """Create an empty file for the chunk `name`; the context removes its temporary name.
 
-        Raises the errors of StoreRoot.writing for the creation only.
+        Only the creation of the file raises the errors of StoreRoot.writing.
         """
         with self._root.writing(name):
             self._root.verify()
@@ -70,14 +70,14 @@ class Incoming:
             path = self._directory / uuid4().hex
             descriptor = self._root.access.create(path)
         status = os.fstat(descriptor)
-        # Without locks in the file system, a file is removed by its age alone (leftovers.py).
+        # If the file system has no locks, the file's age alone decides its removal (leftovers.py).
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             self._sweep(status.st_mtime_ns)
             yield IncomingFile(path=path, descriptor=descriptor, inode=status.st_ino)
         finally:
-            # A file that cannot be removed now is a leftover, not a failure.
+            # A later sweep removes a file that cannot be removed now.
             with suppress(OSError):
                 os.close(descriptor)
             with suppress(OSError):
@@ -86,7 +86,7 @@ class Incoming:
                 path.unlink(missing_ok=True)
 
     def attributes_path(self, inode: int) -> Path:
-        """Return the path of pending attributes, used until they are linked next to the chunk."""
+        """Return the path of a chunk's attributes before they are linked next to the chunk."""
         return self._directory / f"{inode}.attributes"
 
     def sync(self) -> None:
@@ -94,7 +94,7 @@ class Incoming:
         sync_directory(self._directory)
 
     def _sweep(self, now_ns: int) -> None:
-        """Remove leftovers older than their maximum age, at most once in that time."""
+        """Remove leftovers older than their maximum age, if the last sweep was that long ago."""
         with self._lock:
             if now_ns < self._next_sweep_ns:
                 return
@@ -119,7 +119,7 @@ class Incoming:
 
 
 def _may_be_locked(path: Path) -> bool:
-    """Return whether a writer has the file locked, or the file system has no locks."""
+    """Return whether a writer has the file locked; True also if that cannot be determined."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,15 +1,16 @@
-"""Attributes of a file store's chunks: JSON in a file next to the chunk, its name + `.meta`.
+"""Reads the attributes of a file store's chunks: JSON in a sidecar named like its chunk + `.meta`.
 
-This rule distinguishes such a file from a chunk with the same suffix: **`N.meta` holds the
+This rule distinguishes a sidecar from a chunk whose name ends in `.meta`: **`N.meta` contains the
 attributes of `N` exactly when a file `N` exists.** So `x.log.meta` belongs to `x.log`, and `x.meta`
 next to `x.log` is a chunk. Two restrictions keep the rule exact:
 
-    a chunk N is not created while a file N.meta exists, nor N.meta while a chunk N exists
-    N.meta is created after N and deleted before N, so no crash leaves N.meta without N
+    no chunk N is created while a file N.meta exists, and no chunk N.meta while a chunk N exists
+    a sidecar is created after its chunk and deleted before it, so no crash leaves only the sidecar
 
-A chunk still appears together with its attributes. They are first durable in the store's directory
-of incoming files, named by the chunk's inode number; readers look there if the sidecar is missing.
-Threads of one process cannot create N and N.meta at the same moment; two processes can.
+A chunk still appears together with its attributes. They are first written durably to the directory
+of incoming files, in a file named by the chunk's inode number. Readers look there if the sidecar is
+missing. **Data loss:** if two processes create the chunks N and N.meta at the same time, N.meta
+counts as the sidecar of N and cannot be read as a chunk. Threads of one process cannot do this.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ SUFFIX = ".meta"
 
 
 def sidecar_path(path: Path) -> Path:
-    """Return the path of the attributes of the chunk at `path`."""
+    """Return the path of the sidecar of the chunk at `path`."""
     return path.with_name(path.name + SUFFIX)
 
 
 def owner_path(path: Path) -> Path | None:
-    """Return the chunk whose attributes `path` would contain, whether or not it exists."""
+    """Return the path of the chunk whose sidecar would be `path`; None if `path` has no suffix.
+
+    The chunk need not exist.
+    """
     owner = path.name.removesuffix(SUFFIX)
     return path.with_name(owner) if owner and owner != path.name else None
 

@@ -1,12 +1,12 @@
-"""ChunkStorage in a directory of a POSIX file system: the chunk's name is the path of its file.
+"""Implements ChunkStorage in a directory of a POSIX file system: a chunk's name is its path.
 
 A creation writes an incoming file (rsm.storage.filesystem.incoming), syncs it, links it to its name
-(a link never replaces another file), and syncs the directories above. A crash before the link
-leaves nothing visible; after it the chunk is complete. The file system must support hard links. No
-checksum is kept. A directory is removed with its last chunk.
+(a link never replaces another file), and syncs the directories above. After a crash the chunk is
+either absent or complete. The file system must support hard links. The store keeps no checksums. A
+deletion also removes the directories that become empty.
 
-Memory: one piece of the source, the range being read, and pages of
-rsm.storage.filesystem.file_listing; nothing between calls.
+Memory during a call: one piece of the source, the range being read, and pages of
+rsm.storage.filesystem.file_listing.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _CAPABILITIES = Capabilities(
     has_stored_checksum=False,
 )
 
-# The disk writes a piece of this size while the next one is read and checked. So a copy of segments
-# of 64 MiB is as fast as a plain copy of the files; without such pieces it is half as fast.
+# The disk writes a piece of this size while the next piece is read and checked. So a copy of
+# segments of 64 MiB is as fast as a plain copy of the files; otherwise it is half as fast.
 _WRITE_BACK_BYTES = 8 << 20
 
 
 class FilesystemChunkStorage(ChunkStorage):
-    """Chunks below `root`. Thread-safe. Raises InvalidConfigError if `root` does not exist.
+    """Stores chunks below `root`. Thread-safe. Raises InvalidConfigError if `root` does not exist.
 
-    After `leftover_max_age_ms` without a write, an incoming file that no writer has locked counts
-    as left by a crash. Several processes may share a root.
+    Removes incoming files that dead writers left and that are older than `leftover_max_age_ms`
+    (rsm.storage.uploads.leftovers). Several processes may share a root.
     """
 
     def __init__(
@@ -163,18 +163,18 @@ class FilesystemChunkStorage(ChunkStorage):
                     yield info
         except OSError as error:
             raise RetriableError(
-                "the file store cannot be listed", prefix=prefix, reason=error.strerror
+                "cannot list the file store", prefix=prefix, reason=error.strerror
             ) from error
-        # If the root disappeared meanwhile, the listing ended early.
+        # A listing also ends without an error if the root disappears.
         self._root.verify()
 
     def check_access(self) -> None:
         self._root.verify()
         if not os.access(self._root.path, os.R_OK | os.W_OK | os.X_OK):
             raise InvalidConfigError(
-                "a permission on the store's root is missing",
+                "cannot access the store's root: this user lacks a permission",
                 root=self._root.path,
-                advice="Give this user read, write and search permission on it",
+                advice="Give the user read, write and search permission on the root",
             )
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ class FilesystemChunkStorage(ChunkStorage):
             acknowledge(source, len(view))
         if source.length_bytes not in (None, written_bytes):
             raise CorruptError(
-                "a source yielded another length than it announced",
+                "the source's length differs from the announced length",
                 name=name,
                 announced_bytes=source.length_bytes,
                 yielded_bytes=written_bytes,
@@ -258,7 +258,7 @@ def _read_all(descriptor: int, start_position: int, end_position: int) -> bytes:
 
 
 def _append_all(descriptor: int, data: bytes | memoryview, *, start_position: int) -> None:
-    """Append all of `data`, durably; after a failure, restore the old length if possible."""
+    """Append all of `data` durably. After a failure, restores the old length if possible."""
     rest = memoryview(data).cast("B")
     position = start_position
     try:

@@ -1,8 +1,8 @@
-"""The root directory of a file store: locates names, and detects a missing mount.
+"""Represents the root directory of a file store: locates names, and detects a missing mount.
 
 The store never creates the root: after a mount disappeared, a new directory would receive data
-meant for the lost file system. So a missing file counts as absent only while the root is the same
-directory. The parents of a chunk are created below the root, one by one.
+meant for the lost file system. For the same reason, a missing file counts as absent only while the
+root is the same directory. The parents of a chunk are created below the root, one by one.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from rsm.storage.names import check_name
 
 INCOMING = ".incoming"
 
-# Directly below the root: incoming files, and ext4's own directory at the top of a file system.
+# The directory of incoming files, and the one that ext4 creates at the top of a file system.
 RESERVED = frozenset({INCOMING, "lost+found"})
 
-# Errors that a retry cannot fix: the store does not support this name or file system.
+# A retry cannot fix these errors: the file system does not support the name or the operation.
 _HOPELESS = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EXDEV, errno.EILSEQ, errno.EMLINK, errno.EOPNOTSUPP}
 )
 
 
 class StoreRoot:
-    """A store's root directory. Raises InvalidConfigError if it does not exist. Thread-safe."""
+    """Represents the root. Raises InvalidConfigError if it does not exist. Thread-safe."""
 
     def __init__(self, path: Path, access: FileAccess) -> None:
         """Open the root; `access` applies to files and directories created below it."""
@@ -48,13 +48,13 @@ class StoreRoot:
                 "cannot access the store's root",
                 root=path,
                 reason=error.strerror,
-                advice="Mount or create it, which rlm does not, or give this user access to it",
+                advice="Mount or create it, or give this user access to it. rlm does not create it",
             ) from error
         if not S_ISDIR(status.st_mode):
             raise InvalidConfigError(
                 "the store's root is not a directory",
                 root=path,
-                advice="Name a directory that exists",
+                advice="Set the root to an existing directory",
             )
         # The device number may change when the file system is mounted again, so it is not compared.
         self._inode = status.st_ino
@@ -77,20 +77,22 @@ class StoreRoot:
     def locate(self, name: str) -> Path:
         """Return the path of the chunk `name`, existing or not.
 
-        Raises InvalidConfigError for bad names. Refuses symbolic links below the root, because one
-        may lead out of it.
+        Raises InvalidConfigError for invalid names, and for symbolic links below the root, because
+        they may lead out of the root.
         """
         check_name(name)
         first, *rest = name.split("/")
         if first in RESERVED:
-            raise InvalidConfigError("the file store reserves this name for itself", name=name)
+            raise InvalidConfigError(
+                "the chunk name is invalid: the file store reserves its first component", name=name
+            )
         directory = self.path
         try:
             for segment in (first, *rest)[:-1]:
                 directory /= segment
                 if directory.is_symlink():
                     raise InvalidConfigError(
-                        "a symbolic link is below the store's root",
+                        "cannot use the directory: it is a symbolic link below the store's root",
                         path=directory,
                         advice="Replace it with a directory or a mount",
                     )
@@ -108,9 +110,9 @@ class StoreRoot:
     def sync_parents(self, path: Path) -> None:
         """Make the entries that lead from the root to `path` durable.
 
-        Syncs all of them each time: another process may have created a directory without a sync,
-        and a sync without changes costs little. Another process may also have removed an empty
-        directory; then only the removal of its entry must be durable.
+        Syncs all directories each time: another process may have created one without a sync, and a
+        sync without changes costs little. Another process may also have removed an empty directory;
+        then only the removal of its entry must be durable.
         """
         for directory in self._parents(path):
             with suppress(FileNotFoundError):
@@ -120,7 +122,7 @@ class StoreRoot:
     def remove_empty_parents(self, path: Path) -> None:
         """Remove the empty directories above `path`, never the root.
 
-        A concurrent writer of a chunk in one of them creates it again.
+        A concurrent writer that needs a removed directory creates it again.
         """
         for directory in self._parents(path):
             try:
@@ -155,20 +157,26 @@ class StoreRoot:
             ) from error
         except FileNotFoundError as error:
             self.verify()
-            raise RetriableError("a directory of the store vanished", name=name) from error
+            raise RetriableError(
+                "cannot create the chunk: a directory of the store disappeared", name=name
+            ) from error
         except OSError as error:
             raise store_error(error, name) from error
 
 
 def store_error(error: OSError, name: str) -> TieredStorageError:
-    """Convert a failed system call: InvalidConfigError if a retry cannot help, else RetriableError.
+    """Convert a failed system call. Returns InvalidConfigError if a retry cannot help.
 
-    A retry helps after an operator corrected a full or broken disk, a quota or permissions.
+    Otherwise returns RetriableError: a retry helps after an operator has corrected a full or broken
+    disk, a quota or permissions.
     """
     code = errno.errorcode.get(error.errno or 0, "unknown")
     if error.errno in _HOPELESS:
         return InvalidConfigError(
-            "the file store does not support this", name=name, error=code, reason=error.strerror
+            "the file system does not support this name or operation",
+            name=name,
+            error=code,
+            reason=error.strerror,
         )
     return RetriableError("the file store failed", name=name, error=code, reason=error.strerror)
 

@@ -1,4 +1,4 @@
-"""Access to one bucket: the SDK's client, conversion of its errors, renewal of credentials.
+"""Opens the SDK's client for one bucket, converts its errors, and renews credentials.
 
 Only the SDK repeats requests, with growing, jittered pauses. Credentials are loaded at the first
 request, and again after the store refused them, so that a replaced key or a repaired role needs no
@@ -34,7 +34,7 @@ _SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 
 
 class GcsBucket:
-    """One bucket. Thread-safe. Opening sends no request."""
+    """Represents one bucket. Thread-safe. Opening sends no request."""
 
     def __init__(self, settings: GcsSettings, *, observe: RequestObserver = ignore_request) -> None:
         self.settings = settings
@@ -64,7 +64,7 @@ class GcsBucket:
             next(self.blobs(max_results=1), None)
 
     def lifecycle_rules(self) -> list[Mapping[str, Any]]:
-        """Return the bucket's lifecycle rules. Needs storage.buckets.get; raises RetriableError."""
+        """Return the lifecycle rules. Needs `storage.buckets.get`. Raises RetriableError."""
         with self._spelling({}):
             found = self._opened().get_bucket(self.settings.bucket, **self.bounds)
             return list(found.lifecycle_rules)
@@ -95,7 +95,7 @@ class GcsBucket:
             raise store_error(error, bucket=self.settings.bucket, **context) from cause_of(error)
 
     def _forget(self, stale: Client | None) -> None:
-        """Discard a refused client, at most once a second, unless another thread did so."""
+        """Discard a refused client, unless another thread has done so; at most once a second."""
         with self._lock:
             now_s = time.monotonic()
             if self._client is stale and now_s - self._renewed_at_s >= _RENEWAL_INTERVAL_S:
@@ -132,9 +132,7 @@ class GcsBucket:
         try:
             key: Credentials = ServiceAccount.from_service_account_file(str(path), scopes=_SCOPES)
         except (OSError, ValueError) as error:
-            raise RetriableError(
-                "the credentials cannot be read", path=path, reason=error
-            ) from error
+            raise RetriableError("cannot read the credentials", path=path, reason=error) from error
         return key
 
 

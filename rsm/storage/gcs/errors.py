@@ -1,7 +1,7 @@
-"""Converts errors of Google's store or of its SDK to rlm's errors.
+"""Converts errors of Google's store and of its SDK to rlm's errors.
 
-Errors of permissions, credentials and buckets are retriable, because a retry succeeds after an
-operator corrected them. Their messages name what to correct.
+Errors of permissions, credentials and buckets are retriable: a retry succeeds after an operator has
+corrected the cause. Their messages name the cause.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def store_error(error: Exception, **context: object) -> TieredStorageError:
     if isinstance(cause, GoogleAPICallError):
         message = _BY_STATUS.get(cause.code, "the store failed")
     elif is_about_credentials(cause):
-        message = "no credentials that the store accepts were found"
+        message = "cannot find credentials that the store accepts"
     elif isinstance(cause, DataCorruption):
-        message = "bytes changed in transit"
+        message = "the bytes changed in transit"
     else:
         message = "the request to the store failed"
     return RetriableError(message, reason=reason, **context)

@@ -27,5 +27,5 @@ def lifecycle_rules(rules: Iterable[Mapping[str, Any]]) -> Iterator[LifecycleRul
             continue
         shown = ", ".join(f"{key}={value}" for key, value in condition.items() if key != _PREFIXES)
         for prefix in condition.get(_PREFIXES) or ("",):
-            effect = f"deletes objects if {shown or 'they exist'}"
+            effect = f"deletes objects if {shown}" if shown else "deletes objects"
             yield LifecycleRule(name=str(number), effect=effect, prefix=prefix)

@@ -1,21 +1,22 @@
-"""The settings of a GCS bucket, without its SDK."""
+"""Represents the settings of a GCS bucket. Does not import the SDK."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-PART_UNIT_BYTES = 256 << 10  # the parts of an upload are multiples of it
+PART_UNIT_BYTES = 256 << 10  # the length of each part is a multiple of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcsSettings:
-    """One bucket. Without `credentials_file`, a service account's key, the SDK finds credentials.
+    """Represents a bucket. `credentials_file` is a service account's key.
 
-    `is_anonymous` sends no credentials, for emulators. An object above `part_bytes` is uploaded in
-    parts of this size, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each
-    wait for data, and the whole body of a response. A failed request is repeated until
-    `retry_timeout_ms` have passed; 0 disables that.
+    If the file is None, the SDK finds credentials. With `is_anonymous`, for emulators, requests
+    have no credentials. Content above 8 MiB or of unknown length is uploaded in parts of
+    `part_bytes`, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each wait
+    for data, and the whole read of a range. A failed request is repeated until `retry_timeout_ms`
+    have passed; 0 disables repetitions.
     """
 
     bucket: str

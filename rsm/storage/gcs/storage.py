@@ -1,14 +1,14 @@
-"""ChunkStorage in a bucket: a chunk is an object with the chunk's name.
+"""Implements ChunkStorage in a GCS bucket: a chunk is an object with the chunk's name.
 
-The source is read once. Content of a known length up to 8 MiB is a single request. All other
-content is one resumable upload, part by part; the store discards an unfinished one after a week.
-The store compares the CRC32C of the whole object and returns it. A creation fails if an object has
-the name. Only the SDK repeats requests. Each creation has its own id, to recognize its object if
-the response was lost.
+The source is read once. Content of a known length up to 8 MiB is sent in a single request. All
+other content is sent part by part in one resumable upload; the store discards an unfinished upload
+after a week. The store checks the CRC32C of the whole object and returns it. A creation fails if an
+object of this name exists. Only the SDK repeats requests. Each creation has its own id, so that the
+object can be recognized if the response was lost.
 
 The SDK continues a read that broke off, from the same generation of the object.
 
-Memory: twice a part for each running upload, twice the range being read, a page of a listing.
+Memory: twice a part for each running upload, twice the range being read, and a page of a listing.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _CAPABILITIES = Capabilities(
     has_confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
-_MAX_COMPOSED = 32  # the most objects that one request joins
+_MAX_COMPOSED = 32  # the most objects that one request can join
 
 
 class GcsChunkStorage(ObjectChunkStorage):
-    """Chunks in the bucket of `settings`. Thread-safe. Opening sends no request."""
+    """Stores chunks in the bucket of `settings`. Thread-safe. Opening sends no request."""
 
     def __init__(self, settings: GcsSettings, *, observe: RequestObserver = ignore_request) -> None:
         self._bucket = GcsBucket(settings, observe=observe)
@@ -138,7 +138,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         self._bucket.close()
 
     def _made_before(self, error: Exception, name: str, creation: str) -> Blob:
-        """Return the object if an earlier attempt of the request created it; else raise `error`."""
+        """Return the object if an earlier attempt created it; otherwise raise `error`."""
         if is_taken(error):
             found = self._look_up(name)
             if creation_of(found.metadata or {}) == creation:
@@ -149,7 +149,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         check_name(name)
         if len(name.encode()) > _MAX_NAME_BYTES or name.startswith(".well-known/acme-challenge/"):
             raise InvalidConfigError(
-                "GCS does not accept the object's name: it is too long, or has a reserved prefix",
+                "the chunk name is invalid: it exceeds 1024 bytes, or GCS reserves its prefix",
                 name=name,
             )
 
@@ -178,7 +178,7 @@ class GcsChunkStorage(ObjectChunkStorage):
 
 
 class _ReaderAsFile:
-    """The content as a file that the SDK reads from and cannot rewind."""
+    """Presents the content as a file, which the SDK reads and cannot rewind."""
 
     def __init__(self, reader: PartReader) -> None:
         self._reader = reader
@@ -193,7 +193,7 @@ class _ReaderAsFile:
 
 
 class _BoundedSink:
-    """A file that the SDK writes a response to, with a limit of its length and its time."""
+    """Represents the file to which the SDK writes a response. Limits its length and time."""
 
     def __init__(self, name: str, most_bytes: int, deadline_s: float) -> None:
         self.pieces: list[bytes] = []
@@ -206,7 +206,9 @@ class _BoundedSink:
         if self._left_bytes < 0:
             raise RetriableError("the store returned more bytes than requested", name=self._name)
         if time.monotonic() > self._deadline_s:
-            raise RetriableError("the store answers too slowly", name=self._name)
+            raise RetriableError(
+                "cannot read the chunk: the store responds too slowly", name=self._name
+            )
         self.pieces.append(piece)
 
 

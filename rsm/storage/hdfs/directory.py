@@ -1,4 +1,4 @@
-"""The root directory of a store in HDFS: paths, file metadata, and conversion of errors.
+"""Reads and changes files below the root of a store in HDFS, and converts errors.
 
 The store never creates the root. A missing file counts as absent only while the root exists.
 """
@@ -28,7 +28,7 @@ _ATTRIBUTES = "user.rlm.attributes"
 
 
 class HdfsDirectory:
-    """The root directory. Thread-safe. Opening sends no request."""
+    """Represents the root directory. Thread-safe. Opening sends no request."""
 
     def __init__(self, web: WebHdfs, settings: HdfsSettings) -> None:
         self.web = web
@@ -38,11 +38,14 @@ class HdfsDirectory:
         """Return the path of the chunk `name`, existing or not. Raises InvalidConfigError."""
         check_name(name)
         if name.split("/", maxsplit=1)[0] == INCOMING or ":" in name:
-            raise InvalidConfigError("HDFS cannot have a chunk of this name", name=name)
+            raise InvalidConfigError(
+                "the chunk name is invalid: it contains a colon, or begins with `.incoming/`",
+                name=name,
+            )
         return f"{self._root}/{name}"
 
     def incoming_path(self, name: str = "") -> str:
-        """Return the path of an incoming file; without a name, that of their directory."""
+        """Return the path of an incoming file; if `name` is empty, that of their directory."""
         return f"{self._root}/{INCOMING}/{name}".rstrip("/")
 
     def verify(self) -> None:
@@ -54,7 +57,7 @@ class HdfsDirectory:
                 raise RetriableError(
                     "cannot find the store's root",
                     root=self._root,
-                    advice="Create it: rlm never does",
+                    advice="Create the directory: rlm does not",
                 ) from error
             raise store_error(error, self._root) from error
         if status["type"] != "DIRECTORY":
@@ -95,8 +98,8 @@ class HdfsDirectory:
     def is_idle(self, path: str, *, since_ms: int) -> bool:
         """Return whether a file was closed before `since_ms`; False if HDFS does not answer.
 
-        HDFS closes the file of a writer that is gone. HDFS sets a file's time at its creation and
-        when it is closed, so the time counts only after the file was closed.
+        HDFS closes the file of a dead writer. It sets a file's modification time only when it
+        creates and when it closes the file, so the time says nothing about an open file.
         """
         with suppress(RemoteError, RetriableError, KeyError):
             if not self._is_open(path):
@@ -129,7 +132,10 @@ class HdfsDirectory:
         return {}
 
     def entries(self, directory: str) -> Iterator[Entry]:
-        """List a directory, see rsm.storage.hdfs.listing.ListDirectory; empty if it is gone."""
+        """Yield a directory's entries (see ListDirectory); nothing if it does not exist.
+
+        Raises an error if the root does not exist.
+        """
         path = f"{self._root}/{directory}".rstrip("/") or "/"
         last = ""
         while True:
@@ -158,7 +164,7 @@ class HdfsDirectory:
                 return
 
     def remove_quietly(self, path: str) -> None:
-        """Remove an incoming file if possible; otherwise it is a leftover."""
+        """Remove an incoming file if possible; otherwise a later sweep removes it."""
         with suppress(RemoteError, RetriableError):
             self.web.ask("DELETE", path, "DELETE", recursive="false")
 

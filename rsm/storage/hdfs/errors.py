@@ -1,7 +1,7 @@
 """Converts refusals of HDFS to rlm's errors.
 
 Refusals because of permissions, quotas, space or safe mode are retriable: a retry succeeds after an
-operator corrected the cause.
+operator has corrected the cause.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _RETRIABLE: Mapping[str, str] = MappingProxyType(
     {
         "AccessControlException": "HDFS denies this: a permission is missing",
         "SafeModeException": "HDFS is in safe mode",
-        "DSQuotaExceededException": "a quota of HDFS is used up",
-        "NSQuotaExceededException": "a quota of HDFS is used up",
-        "StandbyException": "no name node is active",
+        "DSQuotaExceededException": "the space quota of HDFS is exceeded",
+        "NSQuotaExceededException": "the name quota of HDFS is exceeded",
+        "StandbyException": "no NameNode is active",
     }
 )
 _HOPELESS = frozenset(
@@ -40,12 +40,15 @@ _HOPELESS = frozenset(
 
 
 def store_error(error: RemoteError, name: str) -> TieredStorageError:
-    """Convert a refusal, except one for an absent file; the caller chains it."""
+    """Convert a refusal; the caller chains it, and detects absent files itself."""
     if error.name == "FileAlreadyExistsException":
         return AlreadyExistsError("the chunk already exists", name=name)
     if error.name in _HOPELESS:
         return InvalidConfigError(
-            "HDFS does not support this", name=name, error=error.name, reason=error.message
+            "HDFS does not support this name or operation",
+            name=name,
+            error=error.name,
+            reason=error.message,
         )
     message = _RETRIABLE.get(error.name, "HDFS failed")
     return RetriableError(message, name=name, error=error.name, reason=error.message)

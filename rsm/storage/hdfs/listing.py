@@ -1,8 +1,8 @@
-"""Lists the files below a directory in the order of whole names' bytes. Pure.
+"""Lists the files below a directory in the order of the bytes of whole names. Pure.
 
-HDFS lists a directory by signed bytes. The order of whole names also differs from that of their
-components: `a.b` precedes `a/b`, because "." is a lower byte than "/". So this module sorts each
-directory by whole names.
+HDFS sorts a directory's entries by signed bytes. The order of whole names also differs from that of
+their components: `a.b` precedes `a/b`, because "." is a lower byte than "/". So this module sorts
+each directory by whole names.
 
 Memory: one page of entries for each level of directories, whatever their sizes. A directory larger
 than a page is listed once for each of its pages.
@@ -21,7 +21,7 @@ PAGE_ENTRIES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entry:
-    """One entry of a directory; `name` is the last component of its path."""
+    """Represents an entry of a directory; `name` is the last component of its path."""
 
     name: str
     is_directory: bool
@@ -38,7 +38,7 @@ def ordered_files(
 ) -> Iterator[tuple[str, Entry]]:
     """Yield whole names and entries of files that start with `prefix` and sort after `after`."""
     prefix_key, after_key = sort_key(prefix), sort_key(after)
-    # One iterator for each level, not recursion: names may be deeper than Python's stack.
+    # Each level has an iterator: recursion could exceed Python's stack.
     levels = [_in_order("", list_directory, page_entries)]
     while levels:
         found = next(levels[-1], None)
@@ -62,7 +62,7 @@ def _may_hold(directory: bytes, prefix: bytes, after: bytes) -> bool:
 def _in_order(
     directory: str, list_directory: ListDirectory, page_entries: int
 ) -> Iterator[tuple[str, Entry]]:
-    """Yield whole names in order; a directory's name includes its slash."""
+    """Yield whole names and entries in order; the name of a directory ends in a slash."""
     last = b""
     while True:
         found = (

@@ -1,4 +1,4 @@
-"""The settings of a directory in HDFS."""
+"""Represents the settings of a directory in HDFS."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rsm.storage.uploads.leftovers import IDLE_MAX_AGE_MS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsSettings:
-    """A directory and its name nodes. `namenode_urls`: http(s)://host:port of each name node.
+    """Represents a directory and its NameNodes.
 
-    The client finds the active name node. `root` is an absolute path that exists. `user` is the
-    name for simple authentication. `timeout_ms` limits connecting, sending, each wait for data, and
-    the whole body of a response. Unfinished files that HDFS closed more than `leftover_max_age_ms`
-    ago are removed.
+    `namenode_urls` contains the http(s)://host:port of each NameNode; the client finds the active
+    one. `root` is an absolute path that exists. `user` is the name for simple authentication.
+    `timeout_ms` limits connecting, each wait to send or receive, and the whole body of a response.
+    A writer removes unfinished files that HDFS closed more than `leftover_max_age_ms` ago.
     """
 
     namenode_urls: tuple[str, ...]

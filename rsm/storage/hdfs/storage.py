@@ -1,12 +1,14 @@
-"""ChunkStorage in a directory of HDFS: the chunk's name is the path of its file.
+"""Implements ChunkStorage in a directory of HDFS: the chunk's name is the path of its file.
 
-A creation writes an incoming file below `.incoming` and asks the data nodes to sync its closed
+A creation writes an incoming file below `.incoming` and requests that DataNodes sync its closed
 blocks. It then sets the attributes and renames the file; a rename never replaces another file. A
-killed process leaves its file there, and HDFS closes it. A later writer removes files that were
-closed too long ago (rsm.storage.uploads.leftovers). Appends and joins are safe only with one writer
-for each chunk, as in HDFS. No comparable checksum is kept.
+killed process leaves its incoming file, and HDFS closes it. A later writer removes it
+(rsm.storage.uploads.leftovers). HDFS keeps no CRC32C of the chunk.
 
-Memory: one piece of the source, the range being read, and pages of listings.
+**Corrupt chunks:** HDFS does not check the offset of an append. Two writers that append to the same
+chunk, or join chunks to it, can write at wrong positions.
+
+Memory: one piece of the source, twice the range being read, and pages of listings.
 """
 
 from __future__ import annotations
@@ -51,14 +53,14 @@ _CAPABILITIES = Capabilities(
     has_inline_attributes=False,
     has_stored_checksum=False,
 )
-_MAX_OPENINGS = 3  # requests for one range if responses break off
+_MAX_OPENINGS = 3  # the most requests for one range, if responses break off
 
 # An attempt fails when another caller removes the empty directory before the rename.
 _RENAME_ATTEMPTS = 16
 
 
 class HdfsChunkStorage(ChunkStorage):
-    """Chunks below the root of `settings`. Thread-safe. Opening sends no request."""
+    """Stores chunks below the root of `settings`. Thread-safe. Opening sends no request."""
 
     def __init__(
         self, settings: HdfsSettings, *, observe: RequestObserver = ignore_request
@@ -186,7 +188,7 @@ class HdfsChunkStorage(ChunkStorage):
         parent = path.rpartition("/")[0] or "/"
         for attempt in range(_RENAME_ATTEMPTS):
             try:
-                # With an option, RENAME itself fails if the name exists.
+                # Only with `renameoptions` does RENAME fail if the name exists.
                 self._web.ask("PUT", source, "RENAME", destination=path, renameoptions="NONE")
             except RemoteError as error:
                 if error.name not in ABSENT or attempt + 1 == _RENAME_ATTEMPTS:
@@ -200,7 +202,10 @@ class HdfsChunkStorage(ChunkStorage):
         return length_bytes
 
     def _sweep(self, written: str) -> None:
-        """Remove leftovers older than their maximum age by HDFS's clock, once in that time."""
+        """Remove leftovers older than their maximum age, if the last sweep was that long ago.
+
+        The modification time of the new chunk `written` is the current time of HDFS.
+        """
         with self._lock:
             if time.monotonic() < self._next_sweep_s:
                 return
@@ -224,7 +229,7 @@ class HdfsChunkStorage(ChunkStorage):
 
 
 class _CheckedContent:
-    """One pass over a source, with a check of its announced length."""
+    """Represents one pass over a source. Checks the announced length."""
 
     def __init__(self, source: ContentSource, name: str) -> None:
         self._source = source
@@ -246,7 +251,7 @@ class _CheckedContent:
 
     def _other_length(self) -> CorruptError:
         return CorruptError(
-            "a source yielded another length than it announced",
+            "the source's length differs from the announced length",
             name=self._name,
             announced_bytes=self.length_bytes,
         )

@@ -1,8 +1,9 @@
-"""Requests to one bucket: the SDK's client, conversion of its errors, renewal of credentials.
+"""Sends requests to one bucket, converts the SDK's errors, and renews credentials.
 
-Only the SDK repeats requests: `max_attempts` with growing, jittered pauses, and fewer when many
-fail. The SDK loads credentials once, unless they renew themselves. After the store refused them
-they are loaded again, so that a rotated key in a file or a repaired role needs no restart.
+Only the SDK repeats requests: up to `max_attempts`, with growing, jittered pauses, and less often
+if many requests fail. The SDK loads credentials once, unless they renew themselves. This module
+loads them again after the store refused them: a rotated key in a file, or a repaired role, needs no
+restart.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _RENEWAL_INTERVAL_S = 1.0
 
 
 class S3Bucket:
-    """One bucket. Thread-safe. Opening sends no request.
+    """Represents one bucket. Thread-safe. Opening sends no request.
 
-    Raises InvalidConfigError for bad settings.
+    Raises InvalidConfigError for invalid settings.
     """
 
     def __init__(self, settings: S3Settings, *, observe: RequestObserver = ignore_request) -> None:
@@ -42,7 +43,7 @@ class S3Bucket:
     def call(self, operation: str, **parameters: object) -> Mapping[str, Any]:
         """Send one request to this bucket; the SDK's client defines the operations.
 
-        Raises the SDK's ClientError, for callers that handle its codes.
+        Raises the SDK's ClientError, for callers that handle its codes, and converts other errors.
         """
         client = self._client
         try:
@@ -58,7 +59,7 @@ class S3Bucket:
         return response
 
     def ask(self, operation: str, **parameters: object) -> Mapping[str, Any]:
-        """Send one request as `call`, and convert all errors."""
+        """Send one request as `call` does, and convert all errors."""
         try:
             return self.call(operation, **parameters)
         except ClientError as error:
@@ -74,7 +75,7 @@ class S3Bucket:
         return context
 
     def _renew(self, stale: object) -> None:
-        """Load credentials again, at most once a second, unless another thread did so."""
+        """Load credentials again, unless another thread has done so; at most once a second."""
         with self._lock:
             now_s = time.monotonic()
             if self._client is stale and now_s - self._renewed_at_s >= _RENEWAL_INTERVAL_S:
@@ -108,7 +109,7 @@ class S3Bucket:
             )
         except (BotoCoreError, ValueError) as error:
             raise InvalidConfigError(
-                "the store's client cannot be created",
+                "cannot create the store's client",
                 bucket=settings.bucket,
                 reason=error,
                 advice="Check the endpoint, the region and the credentials of the store",

@@ -1,6 +1,6 @@
-"""Joins objects by parts that the store copies itself.
+"""Joins objects with a multipart upload whose parts the store copies.
 
-S3 accepts no part below 5 MiB except the last, so shorter content is read and sent by the client.
+S3 accepts no part below 5 MiB except the last, so the client reads and sends shorter content.
 Memory: twice that length.
 """
 
@@ -25,12 +25,15 @@ class PartReceiver(Protocol):
         """Send a part."""
 
     def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> str | None:
-        """Copy a part of an object that must still have this `etag`; return its checksum."""
+        """Have the store copy a range of an object that still has this `etag`.
+
+        Returns the checksum of the part, or None if the store returns none.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedObject:
-    """One of the objects to join, as it was at the start."""
+    """Represents an object to join, as it was before the join."""
 
     name: str
     length_bytes: int

@@ -1,28 +1,28 @@
-"""Uses the parts of an unfinished upload again for an upload of another object.
+"""Reuses the parts of an unfinished upload for an upload of another object.
 
     1. List the parts of the unfinished upload.
-    2. Compare the content with them by checksum. Do not send bytes that are equal.
+    2. Compare the content with the parts by checksum. Do not send equal bytes.
     3. At the first difference, complete the unfinished upload with the equal parts.
-    4. Begin the upload of the content. The store copies the completed object as its first part.
+    4. Begin the upload of the content. The store copies the completed object as the first part.
     5. Send the rest of the content.
 
-An unfinished upload without equal parts is aborted instead. So none exists when the upload of the
-content begins, and the store refuses late parts. If the abort fails, the deletion of the upload's
-object repeats it.
+If no parts are equal, the unfinished upload is aborted instead. In both cases it ends before the
+upload of the content begins, so that the store refuses late parts. If the abort fails, the deletion
+of the upload's object repeats it.
 
-S3 copies only from objects, so the unfinished upload first becomes an object of its own name. The
-completion names the ETag of each part, and the checksum of all parts. So it fails if the upload's
-own process has ended the upload, or has sent other bytes since. Afterwards that process can send no
-part. The checksum of the copy is compared with the content's, too.
+S3 copies only from objects, so the unfinished upload first becomes an object with the upload's own
+name. The completion names the ETag of each part, and the checksum of all parts. It fails if the
+process of the unfinished upload has ended that upload, or has sent other bytes since. After the
+completion, that process can send no parts. The checksum of the copy is compared with that of the
+content.
 
-Equal bytes are not kept in memory. So if the completion or the copy fails, the creation fails with
-RetriableError. A later creation finds neither the unfinished upload nor the one that the copy may
-have reached. After a failed copy, this process uses no parts again, because a store that cannot
-copy would fail each time.
+This process does not keep equal bytes in memory. So if the completion or the copy fails, the
+creation fails with RetriableError, after an attempt to abort the upload that failed. After a failed
+copy, this process reuses no parts, because a store that cannot copy would fail each time.
 
-The object is copied as a whole, not part by part: that is one request, and some stores return the
-checksum of the whole object for a copied range. So an upload that began with a copy has one large
-part. If that upload is not finished either, its large part is compared as a whole.
+The object is copied as a whole, not part by part: that needs one request, and some stores return
+the checksum of the whole object for a copied range. So an upload that began with a copy has one
+large part. If that upload is not finished either, its large part is compared as a whole.
 """
 
 from __future__ import annotations
@@ -51,14 +51,17 @@ from rsm.storage.s3.multipart import (
 )
 
 _PAGE_PARTS = 1_000
-_MAX_COPY_BYTES = 5 << 30  # S3's limit of one copy
+_MAX_COPY_BYTES = 5 << 30  # S3's limit for one copy
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentPart:
-    """One part of an unfinished upload, as the store lists it, and its end in the object."""
+    """Represents a part of an unfinished upload, as the store lists it.
+
+    `end_position` is the part's end in the object.
+    """
 
     etag: str
     crc32c: int
@@ -67,9 +70,9 @@ class SentPart:
 
 
 class EarlierUpload:
-    """An unfinished upload of the object `name`, with its first parts in order. Not thread-safe.
+    """Represents an unfinished upload of the object `name`, with its first parts in order.
 
-    The unfinished upload ends before that of the content begins. Memory: 200 bytes for each part.
+    Not thread-safe. Memory: 200 bytes for each part.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class EarlierUpload:
         begin: Callable[[], MultipartUpload],
         failed: Callable[[], None],
     ) -> None:
-        """`begin` begins the content's upload. `failed` is called if the store did not copy."""
+        """`begin` begins the content's upload. `failed` is called if the store cannot copy."""
         self.name = name
         self.parts = parts
         self._begin = begin
@@ -97,14 +100,15 @@ class EarlierUpload:
         self._compared_crc32c = 0
         self._following: MultipartUpload | None = None
         self.taken_count = 0
-        """The number of the content's pieces that are not sent."""
+        """The number of pieces of the content that need not be sent."""
 
     def take(self, piece: bytearray, checksum: int) -> bool:
         """Return whether the next piece of the content need not be sent.
 
-        A piece is not sent if it equals the next part, or belongs to a larger part, which is
-        compared as a whole. `checksum` is that of the content up to the end of the piece. After the
-        first False, each piece must be sent. Raises the errors of `end`.
+        A piece need not be sent if it equals the next part, or belongs to a larger part. The larger
+        part is compared once all of its pieces were taken. `checksum` is that of the content up to
+        the end of the piece. After the first False, each piece must be sent. Raises the errors of
+        `end`.
         """
         if self._following is not None:
             return False
@@ -131,19 +135,19 @@ class EarlierUpload:
         return True
 
     def _divides(self, part: SentPart, piece: bytearray) -> bool:
-        """Return whether whole pieces of the content's upload make up the part."""
+        """Return whether the part consists of whole pieces of the content's upload."""
         whole_bytes = self._bucket.settings.part_bytes
         return len(piece) == whole_bytes and part.length_bytes % whole_bytes == 0
 
     def abort(self) -> bool:
-        """Abort the upload; return whether that succeeded. Deleting its object aborts it, too."""
+        """Abort the upload; return whether that succeeded."""
         return MultipartUpload(self._bucket, self.name, self._upload_id).abort()
 
     def end(self) -> MultipartUpload:
         """End this upload, and return the content's upload, which begins with the equal parts.
 
         Idempotent. The caller sends later pieces. Raises RetriableError if the equal parts cannot
-        be used after all, and the errors of `begin`.
+        be reused, and the errors of `begin`.
         """
         if self._following is None:
             try:
@@ -158,7 +162,7 @@ class EarlierUpload:
         return self._following
 
     def _complete(self) -> str:
-        """Complete the upload with the parts that are the same; return the object's ETag."""
+        """Complete the upload with the equal parts; return the object's ETag."""
         parts = [
             {"PartNumber": number, "ETag": each.etag, CHECKSUM: spell_crc32c(each.crc32c)}
             for number, each in enumerate(self._same, start=1)
@@ -188,11 +192,11 @@ class EarlierUpload:
             copied = upload.copy(1, self.name, etag=etag)
             if copied != checksum:
                 raise RetriableError(
-                    "the copy has another checksum", copied=copied, expected=checksum
+                    "the checksum of the copy is wrong", copied=copied, expected=checksum
                 )
         except TieredStorageError as error:
-            upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
-            # NotFoundError means that someone deleted the object: the store can copy.
+            upload.abort()  # the copy may have succeeded, and the next attempt must not reuse it
+            # NotFoundError means only that the object was deleted, not that the store cannot copy.
             if not isinstance(error, NotFoundError):
                 self._failed()
             raise _not_usable(error) from error
@@ -200,7 +204,7 @@ class EarlierUpload:
         self._reuse.reused(length_bytes)
         _log.info(
             LogLine(
-                "used parts of an unfinished upload again",
+                "reused parts of an unfinished upload",
                 name=upload.name,
                 unfinished=self.name,
                 parts=self._same_count,
@@ -216,13 +220,16 @@ class EarlierUpload:
 
 def _not_usable(error: TieredStorageError) -> RetriableError:
     return RetriableError(
-        "parts of an unfinished upload cannot be used again: the next attempt sends all",
+        "cannot reuse the parts of an unfinished upload: the next attempt sends all bytes",
         reason=error,
     )
 
 
 class EarlierUploads:
-    """The unfinished uploads in one bucket, and whether their parts can be used. Thread-safe."""
+    """Finds unfinished uploads in a bucket; records whether their parts can be reused.
+
+    Thread-safe.
+    """
 
     def __init__(self, bucket: S3Bucket) -> None:
         self._bucket = bucket
@@ -231,7 +238,7 @@ class EarlierUploads:
         self._can_copy = True
 
     def can_use(self, name: str) -> bool:
-        """Return whether a later upload may use the parts of this object's upload, which failed."""
+        """Return whether a later upload can reuse the parts of this object's failed upload."""
         return self._can_copy and self._is_listed and can_list_uploads(self._bucket, name)
 
     def find(
@@ -239,8 +246,8 @@ class EarlierUploads:
     ) -> EarlierUpload | None:
         """Return the unfinished upload with the most bytes; try to abort the others.
 
-        `begin` begins the upload of the content. Returns None if no upload can be used: the store
-        does not answer, the permission to list is missing, or an earlier copy failed.
+        `begin` begins the upload of the content. Returns None if no parts can be reused: there are
+        none, the store does not list them, or an earlier copy failed.
         """
         found: tuple[EarlierUpload, ...] = ()
         try:
@@ -257,7 +264,7 @@ class EarlierUploads:
         longest = max(with_parts, key=lambda each: each.parts[-1].end_position, default=None)
         for each in found:
             if each is not longest and not each.abort():
-                break  # the others would probably fail, too, each after all of its attempts
+                break  # the other aborts would probably fail, too, each after all of its attempts
         for name in reuse.names:
             if longest is None or name != longest.name:
                 reuse.unused(name)
@@ -266,7 +273,7 @@ class EarlierUploads:
     def _unfinished(
         self, reuse: ContentReuse, begin: Callable[[], MultipartUpload]
     ) -> tuple[EarlierUpload, ...]:
-        """Return all uploads; after a copy that failed, without parts."""
+        """Return all unfinished uploads, without their parts if an earlier copy failed."""
         found = tuple(
             EarlierUpload(
                 self._bucket,
@@ -287,13 +294,16 @@ class EarlierUploads:
         self._can_copy = False
         _log.warning(
             LogLine(
-                "cannot copy the parts of an unfinished upload: sending all again",
-                advice="Check the store's log. To try copies again, restart rlm",
+                "cannot copy the parts of an unfinished upload: sending all bytes again",
+                advice="Check the store's log. Then restart rlm, so that it tries copies again",
             )
         )
 
     def _sent(self, name: str, upload_id: str) -> tuple[SentPart, ...]:
-        """Return the parts before the first that is missing, without a checksum or too long."""
+        """Return the parts before the first that cannot be reused.
+
+        These are parts after a gap, without a checksum, or beyond the limit of a copy.
+        """
         parts: list[SentPart] = []
         position = 0
         for number, each in enumerate(self._listed(name, upload_id), start=1):
@@ -330,7 +340,7 @@ class EarlierUploads:
                 return
 
     def _note(self, error: TieredStorageError) -> None:
-        """Log why nothing is used again, unless the last line has the same reason."""
+        """Log why nothing is reused, unless the last logged reason is the same."""
         if self._noted != error.message:
             self._noted = error.message
-            _log.info(LogLine("cannot list unfinished uploads: sending all again", error=error))
+            _log.info(LogLine("cannot list unfinished uploads: sending all bytes", error=error))

@@ -1,8 +1,8 @@
-"""Converts errors of S3 or of its SDK to rlm's errors.
+"""Converts errors of S3 and of its SDK to rlm's errors.
 
-Errors of permissions, credentials, clocks and buckets are retriable, because a retry succeeds after
-an operator corrected them. Their messages name what to correct. Errors that no retry fixes are
-InvalidConfigError.
+Errors of permissions, credentials, clocks and missing buckets are retriable: a retry succeeds after
+an operator has corrected the cause. Their messages name the cause. Errors that no retry fixes
+become InvalidConfigError.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RETRIABLE: Mapping[str, str] = MappingProxyType(
 
 _CONFIGURATION: Mapping[str, str] = MappingProxyType(
     {
-        "PermanentRedirect": "the bucket is in another region, or has another endpoint",
+        "PermanentRedirect": "the bucket has another region or endpoint",
         "AuthorizationHeaderMalformed": "the bucket is in another region",
         "IllegalLocationConstraintException": "the bucket is in another region",
         "InvalidBucketName": "the name of the bucket is invalid",
@@ -108,7 +108,7 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
         return _response_error(error, context)
     if isinstance(error, _NO_CREDENTIALS):
         return RetriableError(
-            "no credentials for the store were found", reason=_one_line(error), **context
+            "cannot find credentials for the store", reason=_one_line(error), **context
         )
     if isinstance(error, ParamValidationError):
         return InvalidConfigError(

@@ -1,7 +1,7 @@
 """Finds the lifecycle rules of an S3 bucket that affect current objects. Pure.
 
-Ignores rules for objects with tags, because rlm sets none. Also ignores noncurrent versions and
-incomplete uploads, which no record names. Source: S3's GetBucketLifecycleConfiguration.
+Ignores rules for objects with tags, because rlm sets no tags. Also ignores noncurrent versions and
+incomplete uploads, because no record names them. Source: S3's GetBucketLifecycleConfiguration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
 
 def lifecycle_rules(configuration: Mapping[str, Any]) -> Iterator[LifecycleRule]:
-    """Yield the rules that delete objects, or move them to an archive that cannot be read."""
+    """Yield the rules that delete objects or move them to an archive, where they are unreadable."""
     for rule in configuration.get("Rules", ()):
         chosen = rule.get("Filter", {})
         chosen = chosen.get("And", chosen)
@@ -35,11 +35,11 @@ def _archiving(
     for each in transitions:
         storage_class = each.get("StorageClass", "")
         if storage_class in _ARCHIVES:
-            effect = f"moves objects to {storage_class} {_when(each)}, where they cannot be read"
+            effect = f"moves objects to {storage_class}, where they cannot be read, {_when(each)}"
             yield LifecycleRule(name=name, effect=effect, prefix=prefix)
 
 
 def _when(action: Mapping[str, Any]) -> str:
     if "Days" in action:
         return f"{action['Days']} days after they were written"
-    return f"from {action.get('Date', 'a date')} on"
+    return f"from {action.get('Date', 'a date')}"

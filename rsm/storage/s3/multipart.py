@@ -1,7 +1,8 @@
-"""A multipart upload, with parts in any order from any thread, completed or aborted.
+"""Sends, completes and aborts multipart uploads.
 
-A killed process leaves the upload in the bucket, invisible. `discard_uploads` removes it by the
-name of its object. Other uploads need a lifecycle rule (AbortIncompleteMultipartUpload).
+A killed process leaves its upload in the bucket, where a listing of objects does not show it.
+`discard_uploads` removes it by the name of the object; otherwise only a lifecycle rule
+(AbortIncompleteMultipartUpload) does.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ _log = logging.getLogger(__name__)
 
 
 class MultipartUpload:
-    """An upload in the store, not completed yet. Part numbers begin at 1. Thread-safe."""
+    """Represents an upload that is not completed. Part numbers begin at 1. Thread-safe.
+
+    Parts may be sent in any order.
+    """
 
     def __init__(self, bucket: S3Bucket, name: str, upload_id: str) -> None:
         self.name = name
@@ -49,10 +53,10 @@ class MultipartUpload:
     def copy(
         self, number: int, source: str, positions: ByteRange | None = None, *, etag: str
     ) -> str | None:
-        """Have the store copy another object that still has this `etag`, or a range of the object.
+        """Have the store copy another object that still has this `etag`, or a range of that object.
 
-        S3 copies ranges only of objects of more than 5 MB. Returns the store's checksum of the
-        part, in its text form; None if it has none.
+        S3 copies ranges only of objects above 5 MB. Returns the store's checksum of the part, in
+        its text form; None if the store returns none.
         """
         part_of = {} if positions is None else {"CopySourceRange": positions.to_http()}
         response = self._part(
@@ -70,7 +74,7 @@ class MultipartUpload:
     def complete(self, **conditions: object) -> Mapping[str, Any]:
         """Create the object from all parts, and return the store's response.
 
-        Raises the SDK's ClientError, for callers that handle its codes.
+        Raises the errors of S3Bucket.call.
         """
         parts = [{"PartNumber": number, **self._parts[number]} for number in sorted(self._parts)]
         return self._bucket.call(
@@ -86,9 +90,9 @@ class MultipartUpload:
         try:
             self._bucket.ask("abort_multipart_upload", **self._target)
         except NotFoundError:
-            return True  # completed, but the response was lost
+            return True  # the upload had already ended, for example if a response was lost
         except TieredStorageError as error:
-            _log.warning(LogLine("cannot abort a multipart upload: its parts stay", error=error))
+            _log.warning(LogLine("cannot abort a multipart upload: parts remain", error=error))
             return False
         return True
 
@@ -116,8 +120,8 @@ def multipart_upload(
 ) -> Iterator[MultipartUpload]:
     """Start an upload, which the context must complete.
 
-    `look` are the settings and the user metadata of the object. An error in the context aborts the
-    upload, unless `is_kept` returns True: the parts then stay for another upload.
+    `look` contains the settings and the user metadata of the object. An error in the context aborts
+    the upload, unless `is_kept` returns True: the parts then stay for another upload.
     """
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
     response = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
@@ -131,7 +135,7 @@ def multipart_upload(
 
 
 def can_list_uploads(bucket: S3Bucket, name: str) -> bool:
-    """Return whether the store lists unfinished uploads; True also if it does not answer now."""
+    """Return whether the store lists unfinished uploads; True also if it does not respond."""
     try:
         bucket.call("list_multipart_uploads", Prefix=name, MaxUploads=1)
     except ClientError as error:
@@ -144,22 +148,26 @@ def can_list_uploads(bucket: S3Bucket, name: str) -> bool:
 def upload_ids(bucket: S3Bucket, name: str) -> list[str]:
     """Return the ids of the unfinished uploads of an object. Raises the SDK's ClientError."""
     found = bucket.call("list_multipart_uploads", Prefix=name).get("Uploads", ())
-    # The name precedes all others with this prefix, so it is on the first page.
+    # The name precedes all other names with this prefix, so the first page lists its uploads.
     return [each["UploadId"] for each in found if each.get("Key") == name]
 
 
 def discard_uploads(bucket: S3Bucket, name: str) -> None:
-    """Abort all unfinished uploads of an object of this name, also those of other processes.
+    """Abort all unfinished uploads of an object, also those of other processes.
 
-    The store then refuses their later parts and completions. A part in flight may survive one
-    abort, so this function lists the uploads again. Raises the listing's ClientError, the errors of
-    the other requests, and RetriableError if each listing still has uploads.
+    The store then refuses their later parts and completions. A part in flight may survive an abort,
+    so this function lists the uploads again after it. Raises the listing's ClientError, the errors
+    of the aborts, and RetriableError if each listing contains uploads.
     """
     for _ in range(_MAX_LISTINGS):
         found = upload_ids(bucket, name)
         if not found:
             return
         for upload_id in found:
-            with suppress(NotFoundError):  # its process completed or aborted it meanwhile
+            with suppress(NotFoundError):  # its own process has ended it meanwhile
                 bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
-    raise RetriableError("the object still has unfinished uploads after all aborts", name=name)
+    raise RetriableError(
+        "cannot discard the unfinished uploads of an object: each listing contains more",
+        name=name,
+        listings=_MAX_LISTINGS,
+    )

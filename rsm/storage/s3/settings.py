@@ -1,4 +1,4 @@
-"""The settings of an S3 bucket, without its SDK."""
+"""Represents the settings of an S3 bucket. Does not import the SDK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_PART_BYTES = 2 << 30  # the limit of one send call of the operating system
 
 
 class ServerSideEncryption(Enum):
-    """The owner of the keys for server-side encryption: S3 or its key management."""
+    """Represents the keeper of the keys for server-side encryption: S3 or AWS KMS."""
 
     SSE_S3 = "AES256"
     SSE_KMS = "aws:kms"
@@ -18,12 +18,13 @@ class ServerSideEncryption(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Settings:
-    """One bucket. Credentials are those of the SDK's default chain.
+    """Represents a bucket. Credentials come from the SDK's default chain.
 
-    Objects larger than `part_bytes` are uploaded in parts of that length. `upload_memory_bytes`
-    limits the parts in memory of all uploads together, and `stream_memory_bytes` those of streams
-    among them. `attempt_timeout_ms` limits connecting, each wait for data, and the whole body of a
-    response. `max_attempts` includes the first attempt.
+    Content above `part_bytes` or of unknown length is uploaded in parts of that length, unless the
+    source sets its own parts. `upload_memory_bytes` limits the memory for the parts of all uploads,
+    and `stream_memory_bytes` the share of streams; the minimum of each is one part.
+    `attempt_timeout_ms` limits connecting, each wait for data, and the whole read of a range.
+    `max_attempts` includes the first attempt.
     """
 
     bucket: str

@@ -1,11 +1,11 @@
-"""ChunkStorage in a bucket: the chunk's name is the key of its object.
+"""Implements ChunkStorage in an S3 bucket: the chunk's name is the key of its object.
 
 Supports neither append nor truncate. An object counts as absent only if the store reports that its
 key is missing: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A
 read that breaks off continues only with the same ETag. `delete` also needs the permission to read;
-`delete_many` does not. Listing and the access check need the permission to list.
+`delete_many` does not. Listings and the access check need the permission to list.
 
-Memory: that of rsm.storage.s3.upload, the range being read, a page of 1000 names.
+Memory: that of rsm.storage.s3.upload, twice the range being read, and a page of 1000 names.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _CAPABILITIES = Capabilities(
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
-_READ_BYTES = 8 << 20  # a default chunk and its layout's overhead in one piece, without a join
+_READ_BYTES = 8 << 20  # one piece, which needs no join, for a default chunk with its overhead
 
 _log = logging.getLogger(__name__)
 
 
 class S3ChunkStorage(ObjectChunkStorage):
-    """Chunks in the bucket. Thread-safe. Opening sends no request.
+    """Stores chunks in the bucket. Thread-safe. Opening sends no request.
 
     A request takes at most `max_attempts` times `attempt_timeout_ms` for each of its phases
-    (connect, send, wait for data), and the pauses between attempts, which grow to 20 s.
+    (connect, send, wait for data), plus the pauses between attempts, which grow to 20 s.
     """
 
     def __init__(self, bucket: S3Bucket) -> None:
@@ -130,7 +130,10 @@ class S3ChunkStorage(ObjectChunkStorage):
         return tuple(DeleteOutcome(name=name, error=errors.get(name)) for name in names)
 
     def discard_uploads(self, name: str) -> None:
-        """Only warn if the store does not list uploads, because the parts only cost storage."""
+        """Abort unfinished uploads. Warns once if the store refuses to list them.
+
+        That is no error, because the remaining parts only occupy storage.
+        """
         self._check_name(name)
         try:
             discard_uploads(self._bucket, name)
@@ -140,7 +143,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             if not self._has_warned:
                 self._has_warned = True
                 reason = self._error(error, name)
-                _log.warning(LogLine("cannot list unfinished uploads: they stay", error=reason))
+                _log.warning(LogLine("cannot list unfinished uploads: they remain", error=reason))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         page = {"Prefix": prefix, "StartAfter": after}
@@ -168,7 +171,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             raise store_error(error, operation=operation, bucket=bucket) from error
 
     def check_access(self) -> None:
-        # The response of HeadBucket would have no body with the reason of a failure.
+        # HeadBucket would not return the reason for a failure, because its response has no body.
         self._bucket.ask("list_objects_v2", MaxKeys=1)
 
     def close(self) -> None:
@@ -179,7 +182,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         check_name(name)
         if len(name.encode()) > _MAX_NAME_BYTES:
             raise InvalidConfigError(
-                "a name is too long for the store",
+                "the chunk name is too long: S3 allows at most 1024 bytes",
                 name=name,
                 advice="Use a shorter rsm.config.key.prefix",
             )
@@ -220,7 +223,7 @@ class S3ChunkStorage(ObjectChunkStorage):
                 return
             if code_of(error) == "PreconditionFailed":
                 raise RetriableError(
-                    "the chunk was replaced while it was read", name=name
+                    "cannot read the chunk: it was replaced meanwhile", name=name
                 ) from error
             raise self._error(error, name) from error
         with closing(response["Body"]):
@@ -229,7 +232,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             first = f"bytes {positions.start_position}-"
             if length_bytes > len(positions) or not found.startswith(first):
                 raise CorruptError(
-                    "the store returned another range than requested",
+                    "the store returned a range that was not requested",
                     name=name,
                     wanted=positions,
                     found=found,
@@ -245,7 +248,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
 
     def _delete_some(self, names: Sequence[str]) -> dict[str, TieredStorageError]:
-        """Delete one batch; return errors by name. An error of the request applies to each name."""
+        """Delete one batch; return errors by name. A failed request is an error of each name."""
         request = {"Objects": [{"Key": name} for name in names], "Quiet": True}
         try:
             response = self._bucket.ask("delete_objects", Delete=request)

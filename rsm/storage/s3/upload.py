@@ -1,19 +1,19 @@
-"""Creates objects by one PUT, or by parts that are sent while the next one is read.
+"""Creates objects by one PUT or by a multipart upload, which sends parts while it reads the next.
 
 The source is read once. Content of one part is a single PUT. Longer content is a multipart upload,
 completed or aborted; after an error it stays open if a later upload may use its parts again. The
-store checks the CRC32C of each part and of the whole, and refuses the creation if an object has the
-name. Its response contains the checksum that it keeps; without one, a HEAD request follows.
+store checks the CRC32C of each part and of the whole. It refuses the creation if an object of the
+same name exists. If its response contains no checksum, a HEAD request follows.
 
 The SDK may repeat a request whose response was lost, and the store then reports an existing object.
-Each creation therefore has its own id, to recognize the object as its own.
+Each creation therefore stores an id with the object, to recognize its own object.
 
-A source with its own parts is uploaded in exactly these, any other source in parts of `part_bytes`.
-Content of unknown length is a multipart upload, unless it is empty. Content that may have been sent
-before is copied from its earlier upload (rsm.storage.s3.earlier_upload).
+If a source defines parts, they are uploaded unchanged. Any other source is uploaded in parts of
+`part_bytes`. Content of unknown length is a multipart upload, unless it is empty. Parts that an
+unfinished upload has already sent are copied in the store (rsm.storage.s3.earlier_upload).
 
-Memory: `upload_memory_bytes`, at least one part, for all uploads together; of that, streams use at
-most `stream_memory_bytes`. A part is read only when there is room for it.
+Memory: `upload_memory_bytes`, at least one part, for all uploads together. Streams use at most
+`stream_memory_bytes` of it. A part is read only when there is room for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DONE_BEFORE = frozenset({"PreconditionFailed", "NoSuchUpload"})
 
 
 class S3Uploads:
-    """The creation of objects in one bucket. Thread-safe."""
+    """Creates objects in one bucket. Thread-safe."""
 
     def __init__(self, bucket: S3Bucket) -> None:
         settings = bucket.settings
@@ -121,7 +121,7 @@ class S3Uploads:
     def _send_parts(
         self, reader: PartReader, lengths: Iterable[int], begin: Callable[[], MultipartUpload]
     ) -> MultipartUpload:
-        """Begin an upload and send the parts; the store copies those of an unfinished upload.
+        """Begin an upload and send the parts; copy the parts that an unfinished upload has sent.
 
         The unfinished upload ends before the new one begins.
         """
@@ -144,7 +144,7 @@ class S3Uploads:
     def _confirm(
         self, name: str, response: Mapping[str, Any], length_bytes: int, checksum: int
     ) -> None:
-        """Check the store's checksum; after a HEAD, check the length too."""
+        """Check the store's checksum; also the length if the response contains no checksum."""
         stored = parse_crc32c(response.get(_CHECKSUM, ""))
         if stored is None:
             found = self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
@@ -155,7 +155,7 @@ class S3Uploads:
             require_stored(name, "crc32c", stored=stored, sent=checksum)
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:
-        """Return whether the request failed because an earlier attempt had succeeded."""
+        """Return whether the SDK's retry failed because the first attempt had succeeded."""
         if code_of(error) not in _DONE_BEFORE or not was_repeated(error):
             return False
         try:

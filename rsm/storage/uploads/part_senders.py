@@ -1,13 +1,13 @@
-"""Sends content in parts, with its own threads, within a limit of memory.
+"""Sends content in parts, on its own threads, within a memory limit.
 
-It reads a part while earlier ones are being sent, as soon as there is room for it.
+While earlier parts are being sent, it reads the next part as soon as there is room for it.
 
-Memory: `memory_bytes`, at least one part, for all uploads together. Of that, streams have at most
-`stream_memory_bytes`, at least one part: these are uploads of content that writers push. A stream
-that waits for more content occupies the memory of one part meanwhile. So at most
-max(1, floor(stream_memory_bytes / part)) streams may be open at once: another one could wait for
-memory until one of them has a whole part or ends. Other uploads never wait for a writer, so the
-rest of the memory becomes free again whatever the streams wait for.
+Memory: `memory_bytes`, at least one part, for all uploads together. Of that, streams use at most
+`stream_memory_bytes`, at least one part. A stream is an upload of content that a writer pushes.
+While a stream waits for content, it occupies the memory of one part. So at most
+max(1, floor(stream_memory_bytes / part)) streams may be open at once. An additional stream could
+wait for memory until one of them has a whole part or ends. Other uploads never wait for a writer,
+so they always free the rest of the memory again.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from rsm.segment.local_segment import ContentSource, PartBounds, parts_of
 from rsm.storage.uploads.parts import PartReader
 
 SendPart = Callable[[int, bytearray], None]
-"""Sends a part by its number, which counts from 1. Any thread may call it."""
+"""Sends the part with this number, from 1. Any thread may call it."""
 
 TakePart = Callable[[bytearray], bool]
-"""Gets each part in order; returns True if it need not be sent. The reading thread calls it."""
+"""Receives each part in order; returns True if the part need not be sent.
+
+The thread that reads the content calls it.
+"""
 
 
 class UploadRoom:
     """A budget of bytes for parts. A part larger than the budget is sent alone. Thread-safe.
 
-    First come, first served, so that small parts do not overtake a large one. A room `within`
-    another one also takes each part's bytes from the other one.
+    Serves callers in order of arrival, so that small parts do not overtake a large one. If
+    `within` is set, each part also takes its bytes from that budget.
     """
 
     def __init__(self, budget_bytes: int, *, within: UploadRoom | None = None) -> None:
@@ -44,7 +47,7 @@ class UploadRoom:
         self._changed = threading.Condition()
 
     def take(self, size_bytes: int) -> None:
-        """Wait until there is room, and reserve it."""
+        """Wait until `size_bytes` fit, and reserve them."""
         self._reserve(size_bytes)
         if self._within is None:
             return
@@ -55,7 +58,7 @@ class UploadRoom:
             raise
 
     def give_back(self, size_bytes: int) -> None:
-        """Free reserved room."""
+        """Release reserved bytes."""
         if self._within is not None:
             self._within.give_back(size_bytes)
         self._release(size_bytes)
@@ -82,7 +85,10 @@ class UploadRoom:
 
 
 class PartSenders:
-    """The threads and the memory of a store's uploads. Thread-safe. `name` names the threads."""
+    """Owns the threads and the memory of a store's uploads. Thread-safe.
+
+    `name` is the prefix of the threads' names.
+    """
 
     def __init__(
         self, name: str, *, part_bytes: int, memory_bytes: int, stream_memory_bytes: int
@@ -93,9 +99,9 @@ class PartSenders:
         self._threads = ThreadPoolExecutor(max(1, memory_bytes // part_bytes), name)
 
     def is_one_part(self, source: ContentSource, reader: PartReader) -> bool:
-        """Return whether the content is known to be a single part before it is read.
+        """Return whether the content is one part, as far as is known before it is read.
 
-        Content of unknown length, or with chunks as parts, is one part only if it is empty.
+        Content of unknown length, or whose chunks are its parts, is one part only if it is empty.
         """
         parts = parts_of(source)
         if not isinstance(parts, PartBounds):
@@ -105,9 +111,9 @@ class PartSenders:
         return source.length_bytes <= self._part_bytes
 
     def lengths(self, source: ContentSource, reader: PartReader) -> Iterator[int]:
-        """Return the lengths of the content's own parts; else `part_bytes` each, and the rest.
+        """Return the lengths of the source's own parts; if it has none, `part_bytes` and the rest.
 
-        If the length is unknown, the last part may be shorter than returned.
+        If the content's length is unknown, its last part may be shorter than returned.
         """
         parts = parts_of(source)
         if not isinstance(parts, PartBounds):
@@ -120,8 +126,8 @@ class PartSenders:
 
     @contextmanager
     def only_part(self, reader: PartReader) -> Iterator[bytearray]:
-        """Read the only part, which the caller sends itself; its room is free afterwards."""
-        length_bytes = reader.left_bytes or 0  # one part of unknown length is empty
+        """Read the only part, for the caller to send; free its memory when the context ends."""
+        length_bytes = reader.left_bytes or 0  # a single part of unknown length is empty
         self._room.take(length_bytes)
         try:
             yield reader.read(length_bytes)
@@ -135,11 +141,11 @@ class PartSenders:
         send_part: SendPart,
         take_part: TakePart = lambda _content: False,
     ) -> None:
-        """Send all parts; return, or raise the first error, when no part is in flight.
+        """Send all parts, and wait until none is in flight. Raises the first error.
 
-        Parts that `take_part` takes are numbered, too, and count as accepted.
-        A failed part interrupts content that a writer pushes, so that the writer need not fill
-        another part to get the error.
+        If `take_part` returns True for a part, the part keeps its number and counts as accepted.
+        A failed part interrupts content that a writer pushes, so that the writer gets the error
+        before it fills another part.
         """
         under_way: deque[Future[None]] = deque()
         try:
@@ -157,7 +163,7 @@ class PartSenders:
             wait(under_way)
 
     def close(self) -> None:
-        """Wait for parts in flight; idempotent."""
+        """Cancel queued parts and wait for parts in flight. Idempotent."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _lengths_to_the_end(self, reader: PartReader, *, is_each_chunk: bool) -> Iterator[int]:
@@ -172,9 +178,9 @@ class PartSenders:
         send_part: SendPart,
         take_part: TakePart,
     ) -> Future[None] | None:
-        """Read one part as soon as there is room for it; its completion frees the room.
+        """Read one part when there is room for it, and start to send it.
 
-        Returns None if the part was taken.
+        The room becomes free when the part was sent or failed. Returns None if `take_part` took it.
         """
         room = self._stream_room if reader.is_pushed else self._room
         room.take(length_bytes)

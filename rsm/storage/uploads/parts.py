@@ -9,11 +9,12 @@ from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of, 
 
 
 class PartReader:
-    """One pass over `source`; `checksum` is the CRC32C of the bytes read. Not thread-safe.
+    """Represents one pass over `source`; `checksum` is the CRC32C of the bytes read.
 
-    With `accepts_as_read`, bytes count as accepted by the store when the reader needs the source's
-    next chunk. A store needs this if its parts may be larger than what the source can buffer. A
-    chunk at the end of a part then counts when the caller has sent that part and reads the next.
+    Not thread-safe, except `acknowledge` and `interrupt`. With `accepts_as_read`, a chunk counts as
+    accepted by the store when the reader needs the next chunk. A store needs this if its parts may
+    be larger than the source's buffer. A chunk at the end of a part then counts when the caller has
+    sent that part and reads the next.
     """
 
     def __init__(self, source: ContentSource, name: str, *, accepts_as_read: bool = False) -> None:
@@ -24,19 +25,20 @@ class PartReader:
         self._name = name
         self._interrupt = interrupt_of(source)
         self._length_bytes = source.length_bytes
-        self._due_bytes = 0  # to acknowledge before the next chunk, for which the source may wait
+        # To acknowledge before the next chunk is requested: the source may wait for these bytes.
+        self._due_bytes = 0
         self.reuse = reuse_of(source)
         self.read_bytes = 0
         self.checksum = 0
 
     @property
     def left_bytes(self) -> int | None:
-        """The part of the announced length that was not read yet; None if none was announced."""
+        """The announced length minus the bytes read; None if no length was announced."""
         return None if self._length_bytes is None else self._length_bytes - self.read_bytes
 
     @property
     def is_pushed(self) -> bool:
-        """Whether a writer pushes the content, so that a read may wait long for it."""
+        """Whether a writer pushes the content; a read may then wait long."""
         return self._interrupt is not None
 
     def next_chunk_bytes(self) -> int:
@@ -54,9 +56,9 @@ class PartReader:
     def read(self, length_bytes: int) -> bytearray:
         """Read the next `length_bytes`, at most `left_bytes`.
 
-        Returns fewer only at the end of a source that announced no length. With the last bytes of
-        an announced length it reads the source to its end. Raises the errors of the source, and
-        CorruptError if the source ends earlier or later than announced.
+        Returns fewer bytes only at the end of a source that announced no length. After the last
+        byte of an announced length, also reads the source to its end. Raises the errors of the
+        source, and CorruptError if the source ends earlier or later than announced.
         """
         content = bytearray(length_bytes)
         filled = 0
@@ -82,7 +84,7 @@ class PartReader:
         acknowledge(self._source, length_bytes)
 
     def interrupt(self, error: BaseException) -> None:
-        """End content that a writer pushes with `error`, the failure of a part. Thread-safe."""
+        """If a writer pushes the content, end the content with a part's `error`. Thread-safe."""
         if self._interrupt is not None:
             self._interrupt(error)
 
@@ -93,7 +95,7 @@ class PartReader:
 
     def _other_length(self) -> CorruptError:
         return CorruptError(
-            "a source yielded another length than it announced",
+            "the source's length differs from the announced length",
             name=self._name,
             announced_bytes=self._length_bytes,
         )

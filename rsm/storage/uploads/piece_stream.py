@@ -1,10 +1,10 @@
-"""Content that one thread appends while another thread reads it as a source.
+"""Represents content that one thread appends while another thread reads it as a source.
 
-A store pulls an object's content, and a writer pushes it. A stream runs the store's request in a
-thread of its own and passes each piece to the request as the piece arrives.
+A store pulls an object's content, but a writer pushes it. So the store's request runs in a separate
+thread and reads each piece when the piece arrives.
 
-    PieceStream    buffers nothing: `append` waits for the reader, so a slow store delays its writer
-    PieceBuffer    never waits: keeps each piece until the store has accepted it, and counts bytes
+    PieceStream    buffers nothing: `append` waits for the reader, so a slow store delays the writer
+    PieceBuffer    keeps each piece until the store has accepted it: `add` never waits
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 
 class PushedContent(Generic[T]):
-    """A ContentSource for one pass, of a length that is unknown before its end.
+    """Represents a ContentSource of unknown length, which can be read once.
 
-    `start` begins the request. `finish`, `abort` and the methods that add pieces belong to one
-    caller at a time. After a failure of the request, `finish` and the methods that add pieces raise
-    its error. A store whose part fails ends the request by `interrupt`.
+    `start` begins the request. Only one thread at a time may call `finish`, `abort` or a method
+    that adds pieces. If the request fails, `finish` and the methods that add pieces raise its
+    error. If a part fails, the store calls `interrupt` to end the request.
     """
 
     length_bytes = None
 
     def __init__(self) -> None:
-        self._pieces = SimpleQueue[memoryview | None]()  # None: the end
+        self._pieces = SimpleQueue[memoryview | None]()  # None marks the end
         self._ending = threading.Lock()
         self._is_ended = False
         self._reason: BaseException | None = None
@@ -39,16 +39,16 @@ class PushedContent(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def chunks(self) -> Iterator[memoryview]:
-        """Yield each piece as it is added; raise the error that ended them, if any."""
+        """Yield each piece as it is added. Raises the error of `abort` or `interrupt`."""
         while (piece := self._pieces.get()) is not None:
             yield piece
             self._note_taken()
-        self._pieces.put(None)  # another pass finds the end again
+        self._pieces.put(None)  # so that another pass also ends
         if self._reason is not None:
             raise self._reason
 
     def start(self, request: Callable[[], T], *, name: str) -> None:
-        """Run `request`, which reads this source, in a thread of this name."""
+        """Run `request`, which reads this source, in a thread with this name."""
         self._thread = threading.Thread(target=self._run, args=(request,), name=name, daemon=True)
         self._thread.start()
 
@@ -63,16 +63,16 @@ class PushedContent(Generic[T]):
         return self._result.result()
 
     def abort(self, reason: BaseException) -> None:
-        """Fail the reader with `reason`, and return when the request has ended. Idempotent."""
+        """Fail the reader with `reason`, and wait until the request has ended. Idempotent."""
         self._end(reason)
         self._join()
 
     def interrupt(self, error: BaseException) -> None:
-        """Fail the reader with `error` after the pieces so far. Thread-safe (PushedSource)."""
+        """Fail the reader with `error` after the earlier pieces. Thread-safe (PushedSource)."""
         self._end(error)
 
     def _note_taken(self) -> None:
-        """React to a reader that wants the next piece, or to the request's end."""
+        """React when the reader wants the next piece, and when the request has ended."""
 
     def _end(self, reason: BaseException | None) -> None:
         with self._ending:
@@ -87,21 +87,21 @@ class PushedContent(Generic[T]):
     def _run(self, request: Callable[[], T]) -> None:
         try:
             self._result.set_result(request())
-        except BaseException as error:  # noqa: BLE001 - passes to the caller
+        except BaseException as error:  # noqa: BLE001 - the caller gets it
             self._result.set_exception(error)
         self._note_taken()
 
 
 class PieceStream(PushedContent[T]):
-    """Pushed content without a buffer.
+    """Represents pushed content without a buffer.
 
-    `append` returns when the reader has taken the piece and wants the next one. So the caller may
-    reuse the piece's memory.
+    `append` returns when the reader wants the next piece or the request has ended. The caller may
+    then reuse the piece's memory.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._taken = SimpleQueue[None]()  # one for each piece taken, and one for the request's end
+        self._taken = SimpleQueue[None]()  # an entry for each piece taken, and for the end
 
     def append(self, piece: memoryview) -> None:
         """Pass a piece to the reader. Raises the request's error."""
@@ -116,10 +116,10 @@ class PieceStream(PushedContent[T]):
 
 
 class PieceBuffer(PushedContent[T]):
-    """Pushed content in memory: each piece is a part of the upload (PartBounds.EACH_CHUNK).
+    """Represents pushed content in memory; each piece is a part (PartBounds.EACH_CHUNK).
 
-    The caller must limit the memory, by `buffered_bytes`. Any thread may use `buffered_bytes`,
-    `check` and the waits.
+    The caller must limit `buffered_bytes`. Any thread may call `buffered_bytes`, `check`,
+    `wait_until` and `result`.
     """
 
     parts = PartBounds.EACH_CHUNK
@@ -135,7 +135,7 @@ class PieceBuffer(PushedContent[T]):
         return self._buffered_bytes
 
     def add(self, piece: bytearray) -> None:
-        """Pass on a piece, which must not change any more. Raises the request's error."""
+        """Add a piece; the caller must not change it afterwards. Raises the request's error."""
         self.check()
         with self._changed:
             self._buffered_bytes += len(piece)
@@ -147,24 +147,24 @@ class PieceBuffer(PushedContent[T]):
             self._result.result()
 
     def acknowledge(self, length_bytes: int) -> None:
-        """Record that the store accepted `length_bytes` more (AcknowledgedSource)."""
+        """Record that the store accepted `length_bytes` more bytes (AcknowledgedSource)."""
         with self._changed:
             self._buffered_bytes -= length_bytes
             self._changed.notify_all()
 
     def wait_until(self, most_bytes: int, timeout_s: float | None) -> None:
-        """Wait for at most `most_bytes` in the buffer, the request's end, or `timeout_s`."""
+        """Wait until at most `most_bytes` are buffered, the request ends, or `timeout_s` elapse."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._result.done() or self._buffered_bytes <= most_bytes, timeout_s
             )
 
     def result(self, timeout_s: float | None) -> T:
-        """Wait for the request's result. Raises its error, and TimeoutError."""
+        """Wait for the request's result. Raises its error, or TimeoutError after `timeout_s`."""
         return self._result.result(timeout_s)
 
     def fail(self, error: BaseException) -> None:
-        """Set the error of a request that was not started."""
+        """Set the error of a request that could not be started."""
         self._result.set_exception(error)
 
     def _note_taken(self) -> None:

@@ -1,16 +1,16 @@
-"""A chunk storage with random faults, as in real stores, by a seeded plan.
+"""Wraps a chunk storage to inject random faults, as in real stores, by a seeded plan.
 
 The faults of one request:
 
-    refused    the request changes nothing, and fails
-    unheard    the request has its effect but fails, as if its response was lost
-    cut        of a creation: at most half of the source was read, or nothing if its length is
-               unknown; no chunk exists
-    partial    of delete_many: each name is deleted, refused or unheard on its own
-    flipped    of a read: one bit of the response is wrong
+    refused    the request fails and changes nothing
+    unheard    the request has its effect but fails, as if its response were lost
+    cut        a creation reads at most half of the source, or nothing if the length is unknown, and
+               creates no chunk
+    partial    delete_many decides for each name: deleted, refused or unheard
+    flipped    a read returns one wrong bit
 
-A request that changes nothing can only be refused; a read can also be flipped. Equal seeds and
-equal sequences of requests give equal faults; with several threads the sequence varies.
+A read-only request can only be refused; `read_range` can also be flipped. Equal seeds and equal
+sequences of requests cause equal faults; with several threads, the sequence varies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _CHANGES = frozenset(
 
 
 class FaultyChunkStorage(ChunkStorageWrapper):
-    """Fails by `plan` while `active()` is true; `active` must be thread-safe and fast."""
+    """Injects the faults of `plan` while `active()` is true.
+
+    `active` must be thread-safe and fast.
+    """
 
     def __init__(
         self, inner: ChunkStorage, plan: FaultPlan, *, active: Callable[[], bool] = lambda: True
@@ -103,7 +106,7 @@ class FaultyChunkStorage(ChunkStorageWrapper):
 
 @dataclass(frozen=True, slots=True)
 class _CutSource:
-    """The first half of a source, then an error."""
+    """Yields at most the first half of a source, in whole chunks, then raises an error."""
 
     source: ContentSource
 
@@ -122,4 +125,6 @@ class _CutSource:
 
 
 def _fault(operation: str, fate: str) -> RetriableError:
-    return RetriableError("the store failed, as rehearsed", operation=operation, fate=fate)
+    return RetriableError(
+        "the request failed: the rehearsal injected a fault", operation=operation, fate=fate
+    )

@@ -1,8 +1,8 @@
-"""A chunk storage with metrics and logs of its requests. Changes nothing else.
+"""Wraps a chunk storage to report its requests to metrics and the log. Changes nothing else.
 
-Together with its inner store it is PDP-34's BaseChunkStorage. It has no deadlines: no wrapper can
-end a request that hangs. The bindings limit the time of their requests, and the source of a copy
-ends at the copy's deadline.
+Together with the inner store, it corresponds to PDP-34's BaseChunkStorage. It has no deadlines,
+because a wrapper cannot end a request that hangs. The bindings limit the time of their requests,
+and the source of a copy ends at the copy's deadline.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 OK = "ok"
 
 Observe = Callable[[str, str, int], None]
-"""Receives a request's operation, its result (`ok` or the error's class) and its milliseconds.
+"""Receives a request's operation, result (`ok` or the error's class) and duration in ms.
 
-Thread-safe.
+Must be thread-safe.
 """
 
 _log = logging.getLogger(__name__)
 
 
 class ObservedChunkStorage(ChunkStorageWrapper):
-    """Passes each request on, and reports its end to `observe` and the log.
+    """Passes each request to the inner store, and reports its end to `observe` and the log.
 
     `delete_many` is one request with the result of the first name that failed. A listing ends with
-    its iterator, so its duration includes the caller's work. A request is slow above `slow_ms` plus
-    a millisecond for each KiB that it moves. Slow requests log an INFO line, except listings and
-    creations of unknown length, whose duration includes waits for the caller.
+    its iterator, so its duration includes the caller's work. A listing that the caller abandons is
+    not reported. A request is slow above `slow_ms` plus 1 ms for each KiB created or read. A slow
+    request logs an INFO line, unless its duration includes waits for the caller, as in listings and
+    creations of unknown length.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A store made worse on purpose: slow, faulty, throttled or read only, by settings.
+"""Wraps a store to make it slow, faulty, throttled or read-only, as the settings say.
 
-It lets people rehearse a bad store with the real programs. The throttle and the read-only mode are
-also useful on their own.
+You can thus rehearse a failing store with the real programs. The throttle and the read-only mode
+are also useful outside rehearsals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 
 
 def rehearsed(storage: ChunkStorage, settings: RehearsalSettings, clock: Clock) -> ChunkStorage:
-    """Wrap `storage` as the settings say; return it unchanged for the defaults."""
+    """Wrap `storage` as the settings say; the default settings return it unchanged."""
     if settings.delay_ms:
         storage = SlowChunkStorage(storage, clock, delay_ms=settings.delay_ms)
     if settings.bytes_per_second or settings.requests_per_second:

@@ -1,4 +1,4 @@
-"""Chunk storages with fewer features than their inner store."""
+"""Wraps chunk storages to disable some of their features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class ReadOnlyChunkStorage(ChunkStorageWrapper):
-    """A store for reads only; each change fails with UnsupportedError and changes nothing."""
+    """Represents a read-only store: each change fails with UnsupportedError and has no effect."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -57,7 +57,7 @@ class ReadOnlyChunkStorage(ChunkStorageWrapper):
 
 
 class NoAppendChunkStorage(ChunkStorageWrapper):
-    """A store whose chunks can be created, joined and deleted, but not changed in place."""
+    """Represents a store that creates, joins and deletes chunks but cannot change them in place."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -72,9 +72,11 @@ class NoAppendChunkStorage(ChunkStorageWrapper):
 
 def _read_only(name: str) -> UnsupportedError:
     check_name(name)
-    return UnsupportedError("the store is configured to be read only", name=name)
+    return UnsupportedError("cannot change the store: it is configured as read-only", name=name)
 
 
 def _unchangeable(name: str) -> UnsupportedError:
     check_name(name)
-    return UnsupportedError("chunks of this store cannot be changed in place", name=name)
+    return UnsupportedError(
+        "cannot change the chunk in place: the store does not support it", name=name
+    )

@@ -1,4 +1,4 @@
-"""A chunk storage with a configurable latency. Changes nothing else."""
+"""Wraps a chunk storage to delay each request. Changes nothing else."""
 
 from __future__ import annotations
 

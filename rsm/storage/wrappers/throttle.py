@@ -1,7 +1,7 @@
-"""A chunk storage with limits of bytes and of requests per second.
+"""Wraps a chunk storage to limit its bytes and its requests per second.
 
-A request above a limit waits in its caller's thread; none is refused. Both limits apply on
-average: after a pause, at most the unused amount of one second is available at once.
+A request above a limit waits in its caller's thread; no request is refused. Both limits apply on
+average: after a pause, the unused amount of at most one second is available at once.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class RateGate:
-    """The limit of an amount per second. Thread-safe."""
+    """Limits an amount per second. Thread-safe."""
 
     def __init__(self, clock: Clock, *, per_second: int) -> None:
         self._clock = clock
         self._per_second = per_second
         self._free_at_ms = clock.monotonic_ms()
-        self._remainder = 0  # the rest of a division into whole milliseconds, times 1000
+        self._remainder = 0  # the amount below a whole millisecond, times 1000
         self._lock = threading.Lock()
 
     def pass_through(self, amount: int) -> None:
-        """Count `amount` at once, and return when the rate allows it."""
+        """Wait until the rate allows all earlier amounts. Later callers also wait for `amount`."""
         with self._lock:
             now_ms = self._clock.monotonic_ms()
             start_ms = max(self._free_at_ms, now_ms - 1_000)
@@ -43,8 +43,8 @@ class RateGate:
 class ThrottledChunkStorage(ChunkStorageWrapper):
     """Limits the rates of `inner`; None is unlimited.
 
-    Counts the bytes of creations as they are read from the source, of appends, and of reads after
-    they arrived.
+    Counts a creation's bytes as the store reads them from the source, an append's bytes before the
+    request, and a read's bytes after it.
     """
 
     def __init__(

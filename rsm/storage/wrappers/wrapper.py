@@ -1,6 +1,6 @@
-"""The base of all wrappers: passes each request on, inside a hook that a wrapper may override.
+"""Defines the base of all wrappers, with a hook around each request for subclasses.
 
-A wrapper behaves as its inner store, except as its own docstring says.
+A wrapper behaves like its inner store, except where its docstring says otherwise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rsm.storage.lifecycle_rules import LifecycleRule
 
 
 class ChunkStorageWrapper(ChunkStorage):
-    """Passes all requests, including `close`, on to `inner`.
+    """Passes all requests, including `close`, to `inner`.
 
     A wrapper that overrides `read_range` must also override `read_range_into`.
     """
@@ -26,7 +26,7 @@ class ChunkStorageWrapper(ChunkStorage):
     def _request(self, operation: str, name: str) -> AbstractContextManager[None]:
         """Return the context of each request; a listing's lasts until its iterator ends.
 
-        `name` is the chunk, the prefix of a listing, or empty for many names or none.
+        `name` is a chunk or a listing's prefix; empty for `delete_many` and for other requests.
         """
         return nullcontext()
 

@@ -14,8 +14,8 @@ from spark_tools.audit.page.markup import Html, code, command, joined, text
 
 LOSS_TITLES = {
     FindingKind.MISSING.value: "Object is missing",
-    FindingKind.SIZE.value: "Object has another length",
-    FindingKind.CHECKSUM.value: "Object has another checksum",
+    FindingKind.SIZE.value: "Object length differs",
+    FindingKind.CHECKSUM.value: "Object checksum differs",
     FindingKind.GAP.value: "Nothing is stored",
 }
 """The titles of the kinds of data loss, by the values of `FindingKind`."""
@@ -23,9 +23,9 @@ LOSS_TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Housekeeping:
-    """A kind of finding that does not affect readers.
+    """Represents a kind of finding that does not affect readers.
 
-    `action` renders the remedy, given the options that name the configuration.
+    `action` renders the remedy; its argument is the result of `configured`.
     """
 
     kind: FindingKind
@@ -35,46 +35,46 @@ class Housekeeping:
 
 
 def configured(config: str | None) -> str:
-    """Return the option with the audit's configuration file, or with a placeholder."""
+    """Return `--config` with the audit's configuration file; a placeholder if there is none."""
     return f"--config {shlex.quote(config or 'rlm.properties')}"
 
 
 def loss_action(loss: Finding, options: str) -> Html:
-    """Return what to do about one loss; the commands change nothing."""
+    """Render the remedy for one loss; its commands change nothing."""
     location = shlex.quote(f"{loss.topic}:{loss.partition}")
     look = command(f"rlm explain {location} {max(loss.start_offset, 0)} {options}")
     if loss.kind == FindingKind.GAP.value:
         return joined(
-            text("See where the offsets are:"),
+            text("Find out where the offsets are:"),
             look,
-            text("If no broker has them, see what can be accepted as lost:"),
+            text("If no broker has the offsets, see which losses you can accept:"),
             command(f"rlm topic resolve {location} --dry-run {options}"),
         )
     segment = shlex.quote(f"--lost-segment={loss.segment_id.rsplit(':', 1)[-1]}")
     return joined(
-        text("Restore the object under its name, then check:"),
+        text("Restore the object under its name, then check the result:"),
         look,
-        text("If it cannot be restored, list the lost offsets:"),
+        text("If you cannot restore the object, list the lost offsets:"),
         command(f"rlm topic resolve {location} {segment} --dry-run {options}"),
     )
 
 
 def _treat_orphans(options: str) -> Html:
     return joined(
-        text("Count those to delete:"),
+        text("Count the objects to delete:"),
         command(f"rlm-audit {options} --delete --dry-run"),
-        text("Request their deletion:"),
+        text("Request their deletion, which cannot be undone:"),
         command(f"rlm-audit {options} --delete --yes"),
-        text("and then run"),
+        text("Run the requested deletions:"),
         command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
     )
 
 
 def _repair(options: str) -> Html:
     return joined(
-        text("The manager finishes them, except dead letters. List the dead letters:"),
+        text("The manager finishes these deletions, except dead letters. List the dead letters:"),
         command(f"rlm dlq list {options}"),
-        text("Finish the dead letters:"),
+        text("Finish the deletions of the dead letters:"),
         command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
     )
 
@@ -102,8 +102,8 @@ HOUSEKEEPING = (
     Housekeeping(
         kind=FindingKind.FOREIGN,
         title="Foreign objects",
-        meaning="Objects with names that segments never have. Nothing reads or deletes them.",
-        action=lambda _: text("Move them out of the prefix of the store."),
+        meaning="Objects whose names do not have rlm's format. Nothing reads or deletes them.",
+        action=lambda _: text("Move them out of the store's prefix."),
     ),
     Housekeeping(
         kind=FindingKind.DANGLING_DELETE,
@@ -119,23 +119,23 @@ HOUSEKEEPING = (
     ),
     Housekeeping(
         kind=FindingKind.BELOW_LOG_START,
-        title="Segments below the log start",
-        meaning="Segments with offsets below the log start only. Nothing reads them.",
+        title="Segments below the log start offset",
+        meaning="Segments that end at or below the log start offset. Nothing reads them.",
         action=_leave_to_manager,
     ),
     Housekeeping(
         kind=FindingKind.OUT_OF_LINEAGE,
-        title="Segments that an election cut off",
-        meaning="Segments outside of the log's current lineage. Nothing reads them.",
+        title="Segments outside the lineage",
+        meaning="Segments that an election cut off from the log. Nothing reads them.",
         action=lambda _: joined(
-            text("None. They expire after"), code("remote.unreferenced.grace.ms"), by=" "
+            text("Nothing. They expire after"), code("remote.unreferenced.grace.ms"), by=" "
         ),
     ),
     Housekeeping(
         kind=FindingKind.OVERLAP,
         title="Overlapping segments",
-        meaning="Segments with offsets that other segments have. Readers get each offset once.",
-        action=lambda _: text("None."),
+        meaning="Segments that share offsets with others. Readers get each offset once.",
+        action=lambda _: text("Nothing."),
     ),
 )
-"""The kinds in the order of the page: those that need a person come first."""
+"""The kinds in the order of the page: those that may need an operator come first."""

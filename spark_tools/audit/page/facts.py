@@ -1,4 +1,4 @@
-"""Represents an audit's subject and time, and renders values that all sections share. Pure."""
+"""Represents an audit's parameters, and renders values that several sections share. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NOT_KNOWN = text("–")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """What was audited, how and when. `started_ms` is a wall-clock time.
+    """Represents what was audited, how and when. `started_ms` is a wall-clock time.
 
     `store` and `output` are addresses without secrets. `config` is the configuration file.
-    `metadata_positions` are the next offsets of the metadata topic's partitions.
+    `metadata_positions` maps each partition of the metadata topic to its next offset.
     """
 
     cluster_id: str
@@ -35,7 +35,7 @@ class AuditFacts:
 
 
 def more(facts: AuditFacts, rest_count: int) -> Html:
-    """Render how many findings are not shown and where they are; NOTHING if all are shown."""
+    """Render the number of findings not shown and their location; NOTHING if all are shown."""
     if rest_count <= 0:
         return NOTHING
     where = (
@@ -51,7 +51,7 @@ def offsets(finding: Finding) -> Html:
     if finding.start_offset < 0:
         return NOT_KNOWN
     if finding.end_offset < 0:
-        return text(f"from {finding.start_offset} on")
+        return text(f"from {finding.start_offset}")
     return text(f"[{finding.start_offset}, {finding.end_offset})")
 
 

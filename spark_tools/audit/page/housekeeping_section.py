@@ -1,4 +1,4 @@
-"""Renders the findings to clean up: a row for each kind, then the largest of each. Pure."""
+"""Renders the findings that do not affect readers: totals, then the largest ones. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN_OF_A_KIND = 20
 
 
 def housekeeping_section(facts: AuditFacts, findings: Sequence[Finding]) -> Html:
-    """Render a row for each kind that was found, then the largest of each."""
+    """Render a row for each kind of finding, then the largest findings of each kind."""
     by_kind = {each.kind.value: list[Finding]() for each in HOUSEKEEPING}
     for finding in findings:
         if finding.kind in by_kind:
@@ -37,7 +37,7 @@ def housekeeping_section(facts: AuditFacts, findings: Sequence[Finding]) -> Html
         Column(title="What"),
         Column(title="Count", is_number=True),
         Column(title="Size", is_number=True),
-        Column(title="Cost a month", is_number=True),
+        Column(title="Monthly cost", is_number=True),
         Column(title="What to do"),
     )
     rows = (_kind_cells(facts, kind, every) for kind, every in found)

@@ -1,4 +1,4 @@
-"""Selects and renders the losses that readers notice, with the remedy for each. Pure."""
+"""Selects and renders the findings of lost or damaged data, with their remedies. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOSSES = frozenset(each.value for each in DATA_LOSS)
 
 
 def loss_section(facts: AuditFacts, losses: Sequence[Finding]) -> Html:
-    """Render a row for each of the first losses, and the number of the others.
+    """Render a row for each of the first losses, then the number of other losses.
 
     `losses` ascend by topic, partition and offset.
     """
@@ -45,8 +45,8 @@ def loss_section(facts: AuditFacts, losses: Sequence[Finding]) -> Html:
         "Data loss",
         paragraph(
             text(
-                "Readers get errors for these offsets. Restore objects first, for example from"
-                " versions that the bucket kept. The commands below change nothing."
+                "Readers get errors for these offsets. Restore the objects first, for example from"
+                " earlier versions in the bucket. The commands below change nothing."
             )
         ),
         table(
@@ -75,7 +75,7 @@ def losses_of(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def summary_sentence(losses: Iterable[Finding]) -> str:
-    """Summarize the result of `losses_of`; adjacent and overlapping losses count as one range."""
+    """Summarize the losses that `losses_of` returned; adjacent ones count as one range."""
     partition_count = range_count = 0
     for _, found in groupby(losses, key=lambda each: (each.topic, each.partition)):
         partition_count += 1

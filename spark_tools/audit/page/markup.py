@@ -1,4 +1,4 @@
-"""Builds HTML that names cannot break out of: `text` and `code` escape all text. Pure."""
+"""Builds HTML from escaped text, so that no name can inject markup. Pure."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from html import escape
 from typing import NewType
 
 Html = NewType("Html", str)
-"""Markup, or escaped text."""
+"""HTML markup or escaped text."""
 
 NOTHING = Html("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table; numbers are right-aligned."""
+    """Represents a column of a table; numbers are right-aligned."""
 
     title: str
     is_number: bool = False
 
 
 def text(content: object) -> Html:
-    """Escape any text. Unprintable characters, also those that reverse text, become escapes."""
+    """Escape any text. Unprintable characters, including bidi controls, become escapes."""
     return Html(escape("".join(map(_visible, str(content)))))
 
 
 def code(content: object) -> Html:
-    """Render text for machines, for example a name."""
+    """Render text in a fixed-width font, for example an object's name."""
     return Html(f"<code>{text(content)}</code>")
 
 
 def command(content: str) -> Html:
-    """Render a command on lines of its own, for copying; they break at spaces if possible."""
+    """Render a command as a block to copy; its lines break at spaces if possible."""
     words = " ".join(f"<span>{text(word)}</span>" for word in content.split(" "))
     return Html(f'<code class="command">{words}</code>')
 
@@ -58,15 +58,15 @@ def section(title: str, *parts: Html) -> Html:
 
 
 def described(pairs: Iterable[tuple[str, Html]]) -> Html:
-    """Render names with their values."""
+    """Render a list of names with their values."""
     items = "\n".join(f"<div><dt>{text(name)}</dt><dd>{what}</dd></div>" for name, what in pairs)
     return Html(f"<dl>\n{items}\n</dl>")
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Html]]) -> Html:
-    """Render a table whose first column heads its rows.
+    """Render a table whose first column contains the row headers.
 
-    The roles keep it a table for screen readers where the style shows its rows as blocks.
+    Because of the roles, screen readers see a table even if the style shows the rows as blocks.
     """
     titles = "".join(
         f'<th role="columnheader" scope="col"{_class(each)}>{text(each.title)}</th>'

@@ -13,13 +13,13 @@ _LEAST_SHOWN = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """The store's price of a GiB for a month."""
+    """Represents the price of storing one GiB for a month."""
 
     per_gib_month: float
     currency: str
 
     def of(self, size_bytes: int) -> str:
-        """Format the price of a size for a month."""
+        """Format the price of storing `size_bytes` for a month."""
         amount = size_bytes / _GIB * self.per_gib_month
         if 0 < amount < _LEAST_SHOWN:
             return f"< {_LEAST_SHOWN} {self.currency}"
@@ -42,7 +42,7 @@ def size(size_bytes: int) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """Format a duration by its two largest units: `1 d 2 h`, `3 min 4 s`; `0.4 s`."""
+    """Format a duration in its two largest units: `1 d 2 h`, `3 min 4 s`; below 1 s: `0.4 s`."""
     if milliseconds < _DURATIONS[-1][0]:
         return f"{milliseconds / 1000:g} s"
     parts: list[str] = []

@@ -1,6 +1,6 @@
-"""Renders the whole page: one HTML file that loads nothing and runs nothing. Pure.
+"""Renders the whole page: one HTML file that loads and runs nothing. Pure.
 
-The page's length is bounded, because each table shows a limited number of rows.
+The length of the page is bounded, because each table shows a limited number of rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def report_page(
 
 
 def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
-    """Render the summary sentence and the limits of the audit."""
+    """Render the summary sentence, and what the audit did not check."""
     limits = [
         text(
             "The checksum of every object of finished segments was computed from its bytes."
@@ -52,10 +52,11 @@ def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
         ),
         NOTHING if facts.checksums_read else _read_them(facts),
         text(
-            "Objects without a segment and unfinished work are not shown if they are younger than "
-            f"{duration(facts.grace_ms)}."
+            "Objects without a segment, segments below the log start offset, and unfinished work "
+            f"are hidden if they are younger than {duration(facts.grace_ms)}."
             if facts.grace_ms
-            else "Objects without a segment and unfinished work are shown at any age."
+            else "Objects without a segment, segments below the log start offset, and "
+            "unfinished work are shown at any age."
         ),
     ]
     about = f"Audit of cluster {facts.cluster_id}, {wall_time(facts.started_ms)}"

@@ -1,4 +1,4 @@
-"""Renders what is stored of each topic, and how the audit was made. Pure."""
+"""Renders the stored data of each topic, and the audit's parameters. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SHOWN_POSITIONS = 100
 
 
 def topics_section(facts: AuditFacts, totals: Sequence[TopicTotals]) -> Html:
-    """Render the stored size and cost of the largest topics, and the number of the others.
+    """Render the stored size and cost of the largest topics, then the number of other topics.
 
-    `totals` begin with the largest topic.
+    `totals` must begin with the largest topic.
     """
     if not totals:
         return section("Topics", paragraph(text("Nothing is stored.")))
@@ -36,7 +36,7 @@ def topics_section(facts: AuditFacts, totals: Sequence[TopicTotals]) -> Html:
         Column(title="Partitions", is_number=True),
         Column(title="Segments", is_number=True),
         Column(title="Size", is_number=True),
-        Column(title="Cost a month", is_number=True),
+        Column(title="Monthly cost", is_number=True),
         Column(title="Findings", is_number=True),
     )
     stored_bytes = sum(each.stored_bytes for each in totals)
@@ -96,7 +96,7 @@ def about_section(facts: AuditFacts) -> Html:
 
 
 def _positions(positions: Mapping[int, int]) -> Html:
-    """Render the first partitions' next offsets, and the numbers of other and of empty ones."""
+    """Render the first partitions' next offsets; count the other and the empty partitions."""
     read = sorted((each, offset) for each, offset in positions.items() if offset > 0)
     shown = ", ".join(f"{each}: {offset}" for each, offset in read[:_SHOWN_POSITIONS])
     rest_count = len(read) - _SHOWN_POSITIONS

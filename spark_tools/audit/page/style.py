@@ -1,7 +1,8 @@
 """Defines the style of the page on a wide screen, on a phone and on paper.
 
-The text is always dark on white, with a contrast of at least 7 to 1. On a phone each table row is a
-block with labeled cells; on paper a row stays on one sheet.
+The text is always dark on a light background, with a contrast of at least 7 to 1. On a phone, each
+table row is a block with labeled cells. On paper, page breaks do not split a
+row that fits on a page.
 """
 
 from __future__ import annotations
@@ -62,4 +63,4 @@ dd{margin:0;overflow-wrap:anywhere}
   *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 }
 """
-"""Contains no URL: the page loads nothing."""
+"""The style contains no URL, so that the page loads nothing."""

@@ -1,8 +1,9 @@
-"""Reads flat Avro records as columns of numbers and of byte spans, by compiled code. Pure.
+"""Reads leaves of Avro records into columns of numbers and byte spans, in compiled code. Pure.
 
-A record that contradicts its schema is omitted here, so that fastavro reports the error.
+A leaf is a field that is not a record. Records that contradict their schema are not read; the
+caller passes them to fastavro.
 
-The import raises ImportError if numba is not installed.
+Importing this module raises ImportError if numba is not installed.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ BOOLEAN, INT, LONG, FLOAT, DOUBLE, BYTES, FIXED, ENUM = range(8)
 """The kinds of leaves."""
 
 NOT_NULL = -1
-"""The position of null for a leaf that cannot be null."""
+"""Used as the position of null for a leaf whose type is not a union with null."""
 
-__all__ = ["gather"]  # for the spans of this module
+__all__ = ["gather"]  # copies the spans that `read_leaves` writes
 
 _INT_BITS = 32
 _LONG_BITS = 64
@@ -33,7 +34,7 @@ _LONG_BITS = 64
 
 @compiled
 def _read_bits(data: Bytes, position: int, count: int) -> int:
-    """Return `count` bytes as a number, the lowest first."""
+    """Read `count` bytes as a little-endian number."""
     bits = np.uint64(0)
     for number in range(count):
         bits |= np.uint64(data[position + number]) << np.uint64(8 * number)
@@ -42,7 +43,10 @@ def _read_bits(data: Bytes, position: int, count: int) -> int:
 
 @compiled
 def _read_leaf(data: Bytes, position: int, end: int, kind: int, size: int, leaf: Int64s) -> int:
-    """Write number, start and length of a leaf; return the next position, or NOT_ONE."""
+    """Write a leaf's number, start and length to `leaf`.
+
+    Returns the next position; NOT_ONE if the bytes are invalid.
+    """
     leaf[1], leaf[2] = 0, 0
     if kind in (INT, LONG, ENUM):
         leaf[0], position = read_number(data, position, end, _LONG_BITS)
@@ -72,10 +76,12 @@ def read_leaves(
     starts: Int32s,
     lengths: Int32s,
 ) -> None:
-    """Write the leaves of each wanted row, a result row per leaf; length -1 is null.
+    """Write the leaves of each wanted payload to `numbers`, `starts` and `lengths`.
 
-    `leaves` has for each leaf its kind, its size and the position of null in its union. The size is
-    that of fixed bytes, or an enum's number of symbols. `wanted` becomes 0 for an unreadable row.
+    These arrays have a row per leaf and a column per payload. Length -1 means null. A row of
+    `leaves` contains a leaf's kind, its size and the position of null in its union. The size is the
+    length in bytes of a fixed-length value, or an enum's number of symbols. The function sets
+    `wanted` to 0 for each payload that it cannot read.
     """
     leaf = np.empty(3, dtype=np.int64)
     for row in range(len(wanted)):

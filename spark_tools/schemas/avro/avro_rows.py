@@ -1,4 +1,7 @@
-"""Reads many Avro records at once as structs, if all leaves are plain or nullable values.
+"""Reads many Avro records at once into a struct column, if their schema is simple enough.
+
+A leaf is a field that is not a record. Each leaf must be of a primitive type, a fixed or an enum,
+or a union of null and one of these. Decimals are not supported.
 
 Memory: 16 bytes per record and leaf, and the bytes of the columns.
 """
@@ -17,7 +20,7 @@ from spark_tools.schemas.schema_text import RowsReader
 try:
     from spark_tools.schemas.avro import avro_kernel
 except ImportError:  # numba is not installed
-    avro_kernel = None  # type: ignore[assignment]  # a module or nothing
+    avro_kernel = None  # type: ignore[assignment]  # a module or None
 
 Schema = Any
 Bools = NDArray[np.bool_]
@@ -29,10 +32,10 @@ _SIZES = {"boolean": 1, "float": 4, "double": 8}
 
 
 class AvroRows(RowsReader):
-    """Reads records whose writer has the reader's own schema. Thread-safe."""
+    """Reads records that were written with the reader's own schema. Thread-safe."""
 
     def __init__(self, leaves: NDArray[np.int64], column: _Column, kind: pa.DataType) -> None:
-        """Take what `rows_of`, the only caller, made."""
+        """Take the parts that `rows_of` makes; only `rows_of` calls this."""
         self._leaves = leaves
         self._column = column
         self._type = kind
@@ -56,7 +59,7 @@ class AvroRows(RowsReader):
 
 
 class _Leaves:
-    """The values that were read, a row per leaf, for the columns."""
+    """The values of leaves: arrays with a row per leaf, and the bytes that spans refer to."""
 
     def __init__(
         self,
@@ -74,10 +77,10 @@ class _Leaves:
 def rows_of(
     schema: Schema, named: Mapping[str, Schema], stored: pa.DataType, kind: pa.DataType
 ) -> AvroRows | None:
-    """Return the reader; None without compiled code, and for a schema that it cannot read.
+    """Return the reader; None if numba is not installed or the schema is not supported.
 
-    It reads structs of 1 to 128 leaves, which are plain or nullable values. `stored` is the
-    type with times as Avro stores them, `kind` the column's type.
+    Supports records of 1 to 128 leaves. `stored` is the column's type with timestamps in Avro's
+    unit; `kind` is the column's type with timestamps in Spark's unit.
     """
     if not _IS_COMPILED or not pa.types.is_struct(stored):
         return None

@@ -1,9 +1,9 @@
-"""Decodes Avro: schemas become Arrow types; fastavro decodes with Avro's schema resolution.
+"""Converts Avro schemas to Arrow types, and decodes payloads by Avro's schema resolution.
 
-Types are those of Spark's `from_avro`. A union of null and one type becomes that type. A union of
-int and long becomes a bigint, and one of float and double a double. Any other union becomes a
-struct of `member0`, …. Types that Spark lacks (times of day, nanoseconds, durations, UUIDs) keep
-their underlying type.
+Fastavro decodes the payloads. The types are those of Spark's `from_avro`. A union of null and one
+type becomes that type. A union of int and long becomes bigint; a union of float and double becomes
+double. Any other union becomes a struct with the fields `member0`, `member1`, …. Types that Spark
+lacks (times of day, nanoseconds, durations, UUIDs) become their underlying type.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from spark_tools.schemas.column_types import arrow_array
 from spark_tools.schemas.schema_text import ColumnSchema, Decode, RowsReader, SchemaText
 
 Schema = Any
-"""A schema as JSON, as fastavro takes it."""
+"""A schema as parsed JSON, in the form that fastavro takes."""
 
 
 class AvroColumn(ColumnSchema):
-    """Avro records as structs, and other types as values."""
+    """A column of Avro values; records become structs."""
 
     def __init__(self, reader: SchemaText) -> None:
-        """Raise UnsupportedError for an invalid schema, or one without a column type."""
+        """Raise UnsupportedError if the schema is invalid or has no column type."""
         self._reader, named = parsed(reader)
         self._types = AvroTypes(self._reader, named)
         self._read_type, self._unions = self._types.of(self._reader)
@@ -74,10 +74,10 @@ class AvroColumn(ColumnSchema):
 
 
 def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
-    """Parse a schema and its named types. fastavro applies no logical type except decimal.
+    """Parse a schema and its named types. The results have no logical type except decimal.
 
-    Raises UnsupportedError if the schema is not valid Avro, is too large, has types that Spark does
-    not have, or lets few bytes decode to values of unlimited size.
+    Raises UnsupportedError if the schema is not valid Avro, is too large, has a decimal that Spark
+    does not support, or lets a few bytes decode to a value of unlimited size.
     """
     named: dict[str, Schema] = {}
     try:
@@ -97,7 +97,7 @@ def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
         SchemaParseException,
         UnknownType,
     ) as error:
-        raise UnsupportedError("the schema is not valid Avro", reason=str(error)[:200]) from error
+        raise UnsupportedError("the Avro schema is invalid", reason=str(error)[:200]) from error
     return found, named
 
 
@@ -113,7 +113,7 @@ _ARROW_LOGICAL_TYPES = frozenset(  # Arrow converts the stored numbers to these 
 
 
 def _physical(schema: Schema) -> Schema:
-    """Rename logical types, so that fastavro returns the stored values."""
+    """Rename or remove logical types, so that fastavro returns the stored values."""
     if isinstance(schema, list):
         return [_physical(each) for each in schema]
     if not isinstance(schema, dict):

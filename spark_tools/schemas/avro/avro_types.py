@@ -1,4 +1,4 @@
-"""Converts Avro types to Arrow types, unions to structs, and limits schemas. Pure."""
+"""Converts Avro types to Arrow types, and rejects schemas above the limits. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_tools.schemas.schema_text import NestingBudget
 
 Schema = Any
 Restructure = Callable[[Any], object]
-"""Converts the unions within a value of fastavro to structs."""
+"""Converts the unions in a decoded value to structs."""
 
 _MAX_FIXED_BYTES = (1 << 31) - 1
 _PRIMITIVES: Mapping[str, pa.DataType] = {
@@ -35,7 +35,8 @@ _LOGICAL: Mapping[str, pa.DataType] = {
     "local-timestamp-millis": pa.timestamp("ms"),
     "local-timestamp-micros": pa.timestamp("us"),
 }
-# The Python type of a union's member. Members of one type, except records, are indistinguishable.
+# The Python type of each Avro type's values. A union's members of the same Python type are
+# indistinguishable, unless they are records.
 _PYTHON_KINDS: Mapping[str, str] = {
     "boolean": "bool", "int": "int", "long": "int", "float": "float", "double": "float",
     "bytes": "bytes", "fixed": "bytes", "string": "str", "enum": "str", "array": "list",
@@ -44,9 +45,10 @@ _PYTHON_KINDS: Mapping[str, str] = {
 
 
 class AvroTypes:
-    """The types of one parsed schema with these named types.
+    """Converts the types of one parsed schema; `named` contains its named types.
 
-    `names_records`: whether fastavro must return records of unions with their names.
+    The attribute `names_records` is true if fastavro must return a record in a union together with
+    its name.
     """
 
     def __init__(self, schema: Schema, named: Mapping[str, Schema]) -> None:
@@ -56,7 +58,7 @@ class AvroTypes:
         self.names_records = any(_has_union_of_records(each, named) for each in everything)
 
     def of(self, schema: Schema) -> tuple[pa.DataType, Restructure | None]:
-        """Return the Arrow type, and the converter of fastavro's values if they need one."""
+        """Return the Arrow type, and a converter if fastavro's values need one."""
         if isinstance(schema, list):
             return self._of_union(schema)
         full = self._named.get(schema) if isinstance(schema, str) else schema
@@ -119,11 +121,11 @@ class AvroTypes:
                 names_of_fields = frozenset(field["name"] for field in record["fields"])
                 fields.setdefault(names_of_fields, []).append(location)
             elif kind in locations:
-                raise UnsupportedError("members of a union cannot be distinguished", members=others)
+                raise _indistinguishable(others)
             else:
                 locations[kind] = location
         if records and "dict" in locations:
-            raise UnsupportedError("members of a union cannot be distinguished", members=others)
+            raise _indistinguishable(others)
         changes = [change for _, change in typed]
 
         def restructure(value: object) -> object:
@@ -147,27 +149,35 @@ class AvroTypes:
         return _PYTHON_KINDS.get(str(full["type"]), str(full["type"]))
 
 
+def _indistinguishable(members: Sequence[Schema]) -> UnsupportedError:
+    return UnsupportedError(
+        "cannot use a union: its decoded members cannot be distinguished", members=members
+    )
+
+
 def _member(
     value: object,
     locations: Mapping[str, int],
     records: Mapping[str, int],
     fields: Mapping[frozenset[str], list[int]],
 ) -> tuple[int, object]:
-    """Return which member of a union a value has, and the value without a name."""
+    """Return the index of a value's member in its union, and the value without its name."""
     if isinstance(value, tuple):
         name, record = value
         return records[name], record
     if isinstance(value, dict) and records:
         found = fields.get(frozenset(value), [])
         if len(found) != 1:
-            raise CorruptError("a record does not fit exactly one member of a union")
+            raise CorruptError(
+                "cannot decode a union: the record fits none or several of its members"
+            )
         return found[0], value
     return locations[type(value).__name__], value
 
 
 def _restructured_record(changed: Sequence[tuple[str, Restructure]]) -> Restructure:
     def restructure(value: Any) -> object:  # noqa: ANN401 - of any schema
-        if isinstance(value, tuple):  # the writer's schema has a union, the reader's has none
+        if isinstance(value, tuple):  # only the writer's schema has a union here
             value = value[1]
         for name, change in changed:
             value[name] = change(value[name])
@@ -197,7 +207,7 @@ def _restructured_nullable(change: Restructure | None, *, is_named: bool) -> Res
 
 
 def _has_union_of_records(schema: Schema, named: Mapping[str, Schema]) -> bool:
-    """Return whether a union has several records, which fastavro then returns with names."""
+    """Return whether a union has several records; fastavro must then return their names."""
     if isinstance(schema, dict):
         parts = [schema.get(key) for key in ("type", "items", "values")]
         parts += [each["type"] for each in schema.get("fields", ())]
@@ -210,7 +220,7 @@ def _has_union_of_records(schema: Schema, named: Mapping[str, Schema]) -> bool:
 
 
 def decoded_default(schema: Schema, default: object) -> object:
-    """Convert a field's default: JSON has each byte as a character."""
+    """Convert a field's default; JSON represents each byte of bytes as a character."""
     first = schema[0] if isinstance(schema, list) and schema else schema
     kind = first["type"] if isinstance(first, dict) else first
     if not isinstance(default, str) or kind not in ("bytes", "fixed"):
@@ -221,16 +231,19 @@ def decoded_default(schema: Schema, default: object) -> object:
     try:
         return read_decimal(data, first)
     except CorruptError as error:
-        raise UnsupportedError("a default does not fit its type", reason=error) from error
+        raise UnsupportedError(
+            "the schema is invalid: a default does not fit its type", reason=error
+        ) from error
 
 
 def smallest_bytes(
     schema: Schema, named: Mapping[str, Schema], budget: NestingBudget | None = None
 ) -> int:
-    """Return a lower bound for the length of a value; 0 only if a value can take no bytes.
+    """Return a lower bound of a value's length in bytes; 0 only if a value can take no bytes.
 
-    Raises UnsupportedError for types with which few bytes can decode to values of unlimited size: a
-    type that contains itself, and a list of values without bytes.
+    Raises UnsupportedError for types that let a few bytes decode to a value of unlimited size: a
+    type that contains itself, and an array whose elements take no bytes. Also raises it for an
+    invalid size, and at the limits of NestingBudget.
     """
     budget = budget or NestingBudget()
     if isinstance(schema, list):
@@ -248,7 +261,7 @@ def smallest_bytes(
         if kind in ("record", "error"):
             return sum(smallest_bytes(each["type"], named, budget) for each in full["fields"])
         if kind == "array" and not smallest_bytes(full["items"], named, budget):
-            raise UnsupportedError("a list of elements that take no bytes cannot be read")
+            raise UnsupportedError("cannot read an array: its elements take no bytes")
         if kind == "map":
             smallest_bytes(full["values"], named, budget)
         return _fixed_bytes(full) if kind == "fixed" else int(kind != "null")

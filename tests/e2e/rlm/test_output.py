@@ -15,7 +15,7 @@ def test_command_when_the_disk_is_full_then_one_line_and_exit_code_1() -> None:
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("rlm: standard output cannot be written")
+    assert line.startswith("rlm: cannot write to standard output")
 
 
 def test_command_when_nobody_reads_then_ends_quietly() -> None:
@@ -31,7 +31,7 @@ def test_command_when_standard_output_is_closed_then_one_line_and_exit_code_1() 
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("rlm: standard output cannot be written: Bad file descriptor")
+    assert line.startswith("rlm: cannot write to standard output: Bad file descriptor")
 
 
 def test_command_when_standard_input_and_error_are_closed_then_works() -> None:

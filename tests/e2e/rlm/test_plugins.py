@@ -214,4 +214,4 @@ def test_process_when_the_disk_cache_is_of_no_use_then_refuses(installed: Path, 
 
     line = refusal(python(installed, "-m", "rlm", "run", "--config", str(config)))
 
-    assert "no effect with a storage manager that is a plug-in" in line
+    assert "the setting has no effect, because a plug-in replaces the storage manager" in line

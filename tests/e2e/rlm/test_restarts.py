@@ -45,7 +45,7 @@ def test_run_when_the_file_is_wrong_at_a_restart_then_stays_up_and_reports_it(
 
         os.kill(pid, signal.SIGKILL)
 
-        host.await_lines("process cannot be restarted: its configuration is wrong", 2)
+        host.await_lines("process ended: its configuration is wrong", 2)
         reasons = httpx.get(f"http://{address}/readyz").json()["reasons"]
         wait_until(
             lambda: _is_explained(address),
@@ -69,7 +69,7 @@ def test_run_when_the_file_is_missing_at_a_restart_then_stays_up_until_it_is_bac
 
         os.kill(pid, signal.SIGKILL)
 
-        host.await_lines("process cannot be restarted: its configuration is wrong", 2)
+        host.await_lines("process ended: its configuration is wrong", 2)
         assert host.process.poll() is None
 
         host.config.write_text(valid)

@@ -155,7 +155,7 @@ def test_audit_when_a_record_can_not_be_read_then_exit_3_and_nothing_is_said(
 
     said = capsys.readouterr()
     assert (code, said.out) == (3, "")
-    assert said.err.startswith("rlm-audit: the metadata topic cannot be read completely (records=")
+    assert said.err.startswith("rlm-audit: cannot read the metadata topic completely (records=")
     assert said.err.count("\n") == 1
     assert world.received(world.dead_letters) == []
 

@@ -33,7 +33,7 @@ def test_export_when_run_again_and_further_then_each_record_once(
     assert run(twins, tmp_path, first_end) == 0
     assert capsys.readouterr().out == (
         "every-0 [0, 17) 17\n"
-        "nothing to export: all stored records of the chosen offsets were exported before\n"
+        "nothing to export: earlier exports wrote all stored records of the chosen offsets\n"
     )
     assert run(twins, tmp_path) == 0
 

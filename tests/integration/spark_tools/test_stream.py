@@ -25,7 +25,7 @@ from tests.segment_builder import build_batches, build_segment
 from tests.services.waiting import wait_until
 from tests.stored_topic import StoredTopic
 
-_NO_LIMITS = "limits of a micro-batch need Spark 4.2 or newer"
+_NO_LIMITS = "cannot limit micro-batches: Spark 4.2 or newer is required"
 _IMPOSSIBLE = [
     ({"endingOffsets": "latest"}, "a stream has no end"),
     *(

@@ -23,7 +23,11 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
-    "sent", ["These commands pack everything and send it to the executors:", "sent, as a zip:"]
+    "sent",
+    [
+        "These commands pack everything and send it to the executors:",
+        "send the package alone, as a zip:",
+    ],
 )
 def test_export_when_submitted_to_a_cluster_as_the_docs_show_then_the_same(
     twins: TwinTopics, tmp_path: Path, worker_directories: Path, sent: str

@@ -72,7 +72,7 @@ class SqliteChunkStorage(ChunkStorage):
         check_name(name)
         content = b"".join(bytes(view) for view in source.chunks())
         if source.length_bytes not in {None, len(content)}:
-            raise CorruptError("a source yielded another length than it announced", name=name)
+            raise CorruptError("the source's length differs from the announced length", name=name)
         checksum = crc32c(content)
         text = json.dumps(dict(attributes or {}))
         row = (name, content, checksum, time.time_ns() // 1_000_000, text)

@@ -30,7 +30,7 @@ def test_goal_when_compared_with_a_figure_then_met_missed_or_below_the_floor(
 
 
 def test_goal_when_floor_is_harder_to_reach_then_refused() -> None:
-    with pytest.raises(ValueError, match=r"the floor 1\.1 is harder to reach than 1"):
+    with pytest.raises(ValueError, match=r"floor 1\.1 is invalid: it is harder to reach than"):
         at_least(1, floor=1.1)
 
 

@@ -90,7 +90,7 @@ def test_page_when_a_part_has_no_results_then_it_stays_as_it_is() -> None:
 
 
 def test_page_when_a_new_part_has_no_results_then_refused() -> None:
-    with pytest.raises(ValueError, match=r"'## How fast\?': no results of bench-storage"):
+    with pytest.raises(ValueError, match=r"'## How fast\?': there are no results of bench-storage"):
         page_of(QUESTION, {}, "## How small?\n")
 
 

@@ -30,7 +30,7 @@ README_FIGURES = {
         "bench-streaming",
         "maximum rate of a producer with ÷ without streaming",
     ),
-    "one consumer of trimmed data ÷ the same of local data": (
+    "one consumer of trimmed data ÷ one consumer of local data": (
         "bench-gateway",
         "trimmed data ÷ local data",
     ),
@@ -46,7 +46,7 @@ README_FIGURES = {
 # Numbers in prose of docs/performance.md: they say how runs were made, never what was measured.
 SETTINGS_IN_PROSE = {
     "# Performance": "",
-    "## How fast are segments copied to a directory?": "1 GiB, 1 KiB, 64 MiB, 4 MiB",
+    "## How fast are segments copied to a directory?": "1 GiB, 1 KiB, 64 MiB, 4 MiB, 256 MiB",
     "## How soon is a segment stored, and do producers notice?": "0.5 s, 50 MB/s",
     "## How soon is streamed data stored, and what does it cost?": "5 s, 16, 64 MiB, ×1, ×4, 5 MiB",
     "## How fast are segments copied to S3, and read back?": (

@@ -55,10 +55,10 @@ def test_compare_when_the_same_is_read_then_digest_of_what_was_produced() -> Non
         (lambda read: [read[1], read[0], *read[2:]], "read offset 1, expected offset 0"),
         (lambda read: read[:-1], "ended before offset 3"),
         (lambda read: [*read, replace(read[-1], offset=4)], "read offset 4, expected no record"),
-        (lambda read: [replace(read[0], timestamp_ms=7), *read[1:]], "offset 0 is not what"),
-        (lambda read: [replace(read[0], key=None), *read[1:]], "offset 0 is not what"),
-        (lambda read: [replace(read[0], value=b""), *read[1:]], "offset 0 is not what"),
-        (lambda read: [replace(read[0], headers=()), *read[1:]], "offset 0 is not what"),
+        (lambda read: [replace(read[0], timestamp_ms=7), *read[1:]], "offset 0 is not as produced"),
+        (lambda read: [replace(read[0], key=None), *read[1:]], "offset 0 is not as produced"),
+        (lambda read: [replace(read[0], value=b""), *read[1:]], "offset 0 is not as produced"),
+        (lambda read: [replace(read[0], headers=()), *read[1:]], "offset 0 is not as produced"),
     ],
 )
 def test_compare_when_anything_differs_then_names_it(
@@ -69,7 +69,7 @@ def test_compare_when_anything_differs_then_names_it(
 
 
 def test_enter_when_an_offset_is_given_twice_then_fails() -> None:
-    with pytest.raises(DemoFailedError, match="two records offset 2"):
+    with pytest.raises(DemoFailedError, match="two records have offset 2"):
         ledger_of(RECORDS).enter(RECORDS[2])
 
 

@@ -77,7 +77,7 @@ def test_memory_of_rlm_when_limited_then_is_what_the_page_about_sizing_requires(
     service: str,
 ) -> None:
     page = (_CHECKOUT / "docs" / "sizing.md").read_text()
-    (least_gib,) = re.findall(r"memory of all processes to (\d+) GiB or more", page)
+    (least_gib,) = re.findall(r"set the limit to (\d+) GiB or more", page)
 
     assert _SERVICES[service]["mem_limit"] == f"{least_gib}g"
 

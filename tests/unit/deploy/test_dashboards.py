@@ -86,7 +86,7 @@ def test_dashboard_when_rendered_then_its_viewer_chooses_clusters_and_gauges_sta
     assert merged == []
 
 
-def test_boards_when_read_then_show_every_documented_metric() -> None:
+def test_dashboards_when_read_then_show_every_documented_metric() -> None:
     text = (_CHECKOUT / "docs" / "metrics.md").read_text()
     documented = set(re.findall(r"(?m)^\| `(\w+)`", text))
 

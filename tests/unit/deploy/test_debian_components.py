@@ -64,5 +64,5 @@ def test_bill_when_packages_are_added_then_is_valid(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", ["", "Package: removed\nStatus: deinstall ok config-files\n"])
 def test_components_when_nothing_is_installed_then_raises(status: str) -> None:
-    with pytest.raises(ValueError, match="has no installed package"):
+    with pytest.raises(ValueError, match="contains no installed package"):
         debian_components(status)

@@ -57,7 +57,7 @@ def test_answer_when_the_partition_is_dropped_meanwhile_then_error() -> None:
 
     cache.meanwhile = drop
 
-    with pytest.raises(RetriableError, match="dropped meanwhile"):
+    with pytest.raises(RetriableError, match="metadata was dropped"):
         manager.partition_state(hosted)
 
 

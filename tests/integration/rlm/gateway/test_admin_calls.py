@@ -22,7 +22,10 @@ _SCRATCH = "admin-calls-scratch"
 _PROTOCOLS = ("classic", "consumer")
 _GROUPS = tuple(f"admin-calls-{protocol}" for protocol in _PROTOCOLS)
 _STORED_MS = BASE_MS + 10
-_REFUSAL = "the topic is tiered: change its retention with `rlm topic set`"
+_REFUSAL = (
+    "cannot change the broker's retention: the topic is tiered. "
+    "Change the topic's retention with `rlm topic set`"
+)
 # These fields change from call to call. kadm also reports the ids of created topics as ID.
 _MOVING = {
     "ID",

@@ -238,12 +238,12 @@ def test_check_access_when_the_key_is_valid_again_then_it_recovers_without_resta
     keyed = replace(gcs_settings, is_anonymous=False, credentials_file=key_file)
     storage = GcsChunkStorage(keyed)
 
-    with pytest.raises(RetriableError, match="credentials cannot be read"):
+    with pytest.raises(RetriableError, match="cannot read the credentials"):
         storage.check_access()
     key_file.write_text(_service_account(f"{proxy.url}/token"))
     # More than one fault each, because the SDK also looks up the bucket's region.
     proxy.expect(*[Fault(method="POST", status=400, body='{"error": "invalid_grant"}')] * 4)
-    with pytest.raises(RetriableError, match="no credentials that the store accepts"):
+    with pytest.raises(RetriableError, match="cannot find credentials that the store accepts"):
         storage.check_access()
     granted = '{"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}'
     proxy.expect(*[Fault(method="POST", status=200, body=granted)] * 4)

@@ -76,7 +76,7 @@ def test_s3_rules_when_the_bucket_has_one_then_it_is_named(
         rules = storage.lifecycle_rules()
 
     assert [str(each) for each in rules] == [
-        "rule 'tidy' deletes objects 30 days after they were written below 'rlm/'"
+        "rule 'tidy' for prefix 'rlm/': deletes objects 30 days after they were written"
     ]
 
 
@@ -124,7 +124,9 @@ def test_gcs_rules_when_the_bucket_has_one_then_it_is_named() -> None:
     ):
         rules = storage.lifecycle_rules()
 
-    assert [str(each) for each in rules] == ["rule '1' deletes objects if age=30 below 'rlm/'"]
+    assert [str(each) for each in rules] == [
+        "rule '1' for prefix 'rlm/': deletes objects if age=30"
+    ]
 
 
 def test_gcs_rules_when_they_may_not_be_read_then_says_so() -> None:

@@ -136,7 +136,7 @@ def test_role_that_may_not_list_parts_when_it_creates_then_all_is_sent_and_logge
 
     assert (first, second) == ([], [])
     assert "upload_part_copy" not in requests
-    noted = [each for each in caplog.records if "sending all again" in each.getMessage()]
+    noted = [each for each in caplog.records if "sending all bytes" in each.getMessage()]
     assert [each.levelname for each in noted] == ["INFO"]
 
 

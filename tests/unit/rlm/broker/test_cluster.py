@@ -116,7 +116,7 @@ def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_one_is_a
     None
 ):
     def freeze(_: object) -> MetadataResponse:
-        raise RetriableError("connection to the broker failed")
+        raise RetriableError("the connection to the broker failed")
 
     connector = ScriptedConnector(
         {9001: ScriptedBroker({"Metadata": freeze}), 9002: _broker(metadata())}

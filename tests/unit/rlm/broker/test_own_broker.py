@@ -229,7 +229,7 @@ def test_delete_records_when_policy_forbids_it_then_unsupported() -> None:
 
 
 def test_deletion_when_offset_means_the_high_watermark_then_refused() -> None:
-    with pytest.raises(ValueError, match="invalid deletion of records"):
+    with pytest.raises(ValueError, match="the deletion is invalid"):
         RecordDeletion(before_offset=-1, leader_epoch=4)
 
 

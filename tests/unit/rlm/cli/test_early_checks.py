@@ -38,9 +38,9 @@ def test_policy_options_when_they_contradict_each_other_then_refused_with_the_ru
     above_total = refused(*command, *LOCAL_ABOVE_TOTAL)
     above_local = refused(*command, *LAG_ABOVE_LOCAL)
 
-    assert "local retention is above total retention" in above_total
+    assert "the local retention is above the total retention" in above_total
     assert "topic=orders" in above_total
-    assert "copy lag is above local retention" in above_local
+    assert "the copy lag is above the local retention" in above_local
 
 
 def test_policy_options_when_others_could_permit_them_then_not_refused_early() -> None:
@@ -67,7 +67,7 @@ def test_policy_options_when_others_could_permit_them_then_not_refused_early() -
         (("policy", "set"), "neither a pattern nor --default is given"),
         (
             ("topic", "resolve", "orders:0", "--lost-segment", "zzz"),
-            "`rlm topic resolve orders:0 --dry-run` lists damaged ones",
+            "`rlm topic resolve orders:0 --dry-run` lists damaged segments",
         ),
         (("topic", "resolve", "orders", "--lost-segment", "zzz"), "needs one partition"),
         (("policy", "delete"), "neither a pattern nor --default is given"),

@@ -217,7 +217,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
             log.append(record)
         if absent:
             self.clock.sleep_ms(timeout_ms)
-        problem = f"records of partitions {absent} were not written: timed out" if absent else ""
+        problem = f"cannot write records (partitions: {absent}): timed out" if absent else ""
         return CanaryWritten(positions=positions, problem=problem)
 
     def read(
@@ -231,7 +231,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
                 found[number, offset] = record.value
                 if corrupting is not None and corrupting.gateway_address == address:
                     found[number, offset] = b"other"
-        problem = f"partitions {absent} were not read to their ends: timed out" if absent else ""
+        problem = f"cannot read all records (partitions: {absent}): timed out" if absent else ""
         return CanaryRead(found=found, earliest=dict.fromkeys(ends, 0), problem=problem)
 
     def _gateway_of(self, number: int) -> ProcessRegistered | None:

@@ -225,7 +225,7 @@ def test_check_when_a_gateway_gives_other_bytes_then_fails_for_that_gateway() ->
     world.check().run()
 
     assert failures(world) == {
-        ("read through", "10.0.0.2:19092"): "other bytes at partition 0 offset 0"
+        ("read through", "10.0.0.2:19092"): "a record has other bytes (partition=0 offset=0)"
     }
 
 
@@ -247,5 +247,5 @@ def test_check_when_stored_data_is_not_deleted_then_says_how_much_is_left() -> N
     rows = world.check().run()
 
     assert results(rows, "deleted from the store") == [FAILED]
-    assert "9 segments are still stored" in next(iter(failures(world).values()))
+    assert "segments still stored: 9;" in next(iter(failures(world).values()))
     assert results(rows, "deleted") == [PASSED]

@@ -58,5 +58,5 @@ def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
 
 
 def test_run_when_it_takes_too_long_then_says_that_it_continues() -> None:
-    with pytest.raises(RetriableError, match="the managers continue with it"):
+    with pytest.raises(RetriableError, match="retention continues"):
         run_retention(Managers(end=1_000_000), FakeClock(), timeout_ms=2_000)

@@ -225,7 +225,7 @@ def test_delete_when_managers_copy_first_then_returns_once_all_are_deleted() -> 
 
     assert command.delete(command.examine()) == [DELETED] * STREAMED_COUNT
     assert (command.world.left(), command.world.broken()) == ([], [])
-    assert command.shown[0] == f"orders: {STREAMED_COUNT} of {STREAMED_COUNT} segments left"
+    assert command.shown[0] == f"orders: segments left: {STREAMED_COUNT} of {STREAMED_COUNT}"
 
 
 def test_delete_when_some_are_the_only_copy_then_they_stay() -> None:
@@ -278,15 +278,15 @@ def test_delete_when_managers_refuse_and_copies_fail_then_shows_why_until_the_ti
     command.managers.ignores = True
     command.managers.changes = {"repair_failure": failure}
 
-    with pytest.raises(RetriableError, match="the managers continue with them"):
+    with pytest.raises(RetriableError, match="the deletions continue"):
         command.delete(found, timeout_ms=MINUTE_MS)
 
-    assert command.shown == ["orders: 3 of 3 segments left, partition 0: copies fail: store away"]
+    assert command.shown == ["orders: segments left: 3 of 3, partition 0: copies fail: store away"]
     assert command.managers.requests > 10
     command.managers.refuses = True
-    with pytest.raises(RetriableError, match="the managers continue with them"):
+    with pytest.raises(RetriableError, match="the deletions continue"):
         command.delete(found, timeout_ms=MINUTE_MS)
-    assert command.shown[-1] == "orders: 3 of 3 segments left, the manager refused"
+    assert command.shown[-1] == "orders: segments left: 3 of 3, the manager refused"
 
 
 def test_delete_when_the_manager_falls_silent_then_waits_for_it() -> None:
@@ -294,10 +294,10 @@ def test_delete_when_the_manager_falls_silent_then_waits_for_it() -> None:
     found = command.examine()
     command.managers.is_silent = True
 
-    with pytest.raises(RetriableError, match="the managers continue"):
+    with pytest.raises(RetriableError, match="the deletions continue"):
         command.delete(found, timeout_ms=MINUTE_MS)
 
-    assert command.shown == ["orders: 3 of 3 segments left, partition 0: no live manager"]
+    assert command.shown == ["orders: segments left: 3 of 3, partition 0: no live manager"]
 
 
 def test_delete_when_objects_cannot_be_deleted_then_ends_with_a_dead_letter() -> None:

@@ -93,7 +93,7 @@ def test_step_when_start_fails_then_tries_again_later() -> None:
     (event,) = supervisor.step(0)
     supervisor.step(1_201)
 
-    assert event.message == "process cannot be started"
+    assert event.message == "cannot start process: trying again after a pause"
     assert len(spawner.children) == 1
 
 

@@ -97,7 +97,7 @@ def test_cut_when_index_leads_into_a_batch_that_was_checked_then_corrupt() -> No
     chunks = chunks_at()
     cut(chunks)
 
-    with pytest.raises(CorruptError, match="no batch begins here"):
+    with pytest.raises(CorruptError, match="no batch begins at the position"):
         cut(chunks, BatchStart(position=BOUNDS[3] + 1), 30)
 
 

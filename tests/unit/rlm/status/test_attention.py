@@ -113,12 +113,12 @@ def test_partition_when_its_manager_reports_a_problem_then_why_and_the_next_comm
     [
         (
             False,
-            f"no broker has the topic of id {_TOPIC_ID}, so its stored data will be deleted",
+            f"no broker has a topic with id {_TOPIC_ID}, so its stored data will be deleted",
             f"rlm pause orders delete --topic-id {_TOPIC_ID}",
         ),
         (
             True,
-            f"no broker has the topic of id {_TOPIC_ID}; the deletion of its stored data is paused",
+            f"no broker has a topic with id {_TOPIC_ID}; the deletion of its stored data is paused",
             f"rlm read orders --topic-id {_TOPIC_ID} --from-store --json",
         ),
     ],
@@ -298,7 +298,7 @@ def test_object_when_damaged_then_the_first_one_and_the_command_that_explains_it
 
     assert only(problems(damaged)) == (
         ProblemKind.DAMAGED_OBJECTS,
-        "stored object missing: a.log and 1 more",
+        "a stored object is missing: a.log and 1 more",
         "rlm explain orders:0 100",
     )
 

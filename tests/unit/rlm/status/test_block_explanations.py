@@ -56,14 +56,14 @@ def explained(
             COPY,
             "policy_not_active",
             {"state": "ENABLING"},
-            "copies blocked: the topic is ENABLING, `rlm topic set` did not finish",
+            "copies blocked: the topic is ENABLING because `rlm topic set` did not finish",
             "rlm topic set orders",
         ),
         (
             TRIM,
             "policy_not_active",
             {"state": "DISABLING"},
-            "trims blocked: the topic is DISABLING, `rlm topic disable` did not finish",
+            "trims blocked: the topic is DISABLING because `rlm topic disable` did not finish",
             "rlm topic disable orders",
         ),
         (
@@ -149,7 +149,7 @@ def test_unstable_segment_when_old_then_a_transaction_or_the_followers() -> None
     )
 
     assert transaction == BlockExplanation(
-        text="copies blocked: a transaction is open from offset 5 on",
+        text="copies blocked: a transaction that began at offset 5 is still open",
         command="kafka-transactions.sh find-hanging --topic orders",
     )
     assert followers == BlockExplanation(

@@ -114,7 +114,7 @@ def test_broker_when_the_cluster_does_not_list_it_then_is_dead() -> None:
 
     assert ("broker", 7, "dead") in states(rows)
     assert next(row.reasons for row in rows if row.broker_id == 7) == (
-        "the cluster has no live broker of this id",
+        "the cluster has no live broker with this id",
     )
 
 
@@ -171,7 +171,7 @@ def test_process_when_it_was_asked_to_stop_then_is_stopped_for_a_day() -> None:
     (row,) = [each for each in listed(*stopped) if each.role == "gateway"]
 
     assert (row.broker_id, row.state) == (1, "stopped")
-    assert row.reasons == ("it was asked to stop, or forgotten",)
+    assert row.reasons == ("it was asked to stop, or an operator forgot it",)
     assert (row.to_json()["live"], row.to_json()["ready"]) == (False, False)
 
 
@@ -246,4 +246,4 @@ def test_process_when_its_heartbeats_ended_then_gone_and_where_its_host_says_why
     row = next(each for each in rows if each.role == "manager")
     assert not row.is_live
     assert row.reasons[0].startswith("its heartbeats ended: it is down or cannot use its metadata.")
-    assert "`/readyz` or the log of its host says why" in row.reasons[0]
+    assert "see its `/readyz` or its log" in row.reasons[0]

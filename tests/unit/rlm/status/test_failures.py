@@ -29,8 +29,8 @@ def test_warnings_when_objects_are_damaged_then_count_them_and_name_the_first() 
     (warning,) = damaged_objects_warnings([report(), report(LATE, EARLY, ACCEPTED)])
 
     assert warning == (
-        "2 stored objects are on record as damaged, first early.log (missing) of orders:0 segment "
-        f"{id_to_text(SEGMENT)}; see `rlm status`"
+        "2 stored objects are recorded as damaged. The first is early.log (missing) of orders:0 "
+        f"segment {id_to_text(SEGMENT)}. See `rlm status`"
     )
 
 

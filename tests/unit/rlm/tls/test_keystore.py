@@ -70,7 +70,9 @@ def test_keystore_when_its_password_is_wrong_then_the_setting_is_named_and_no_pa
         pytest.param(lambda a, _: a.key.read_text(), "no certificate", id="no certificate"),
         pytest.param(lambda *_: "", "no certificate", id="empty"),
         pytest.param(
-            lambda a, b: a.key.read_text() + b.certificate.read_text(), "not fit", id="mixed up"
+            lambda a, b: a.key.read_text() + b.certificate.read_text(),
+            "does not match",
+            id="mixed up",
         ),
         pytest.param(
             lambda a, _: a.key.read_text() + a.certificate.read_text()[:200],

@@ -340,7 +340,7 @@ def test_lost_when_the_store_has_other_settings_than_a_retention_then_does_not_o
     world.stored.keep(settings(values))
 
     assert restore_of(world).lost() == ()
-    with pytest.raises(CorruptError, match="no retention settings"):
+    with pytest.raises(CorruptError, match="must be retention settings"):
         world.kept()
 
 

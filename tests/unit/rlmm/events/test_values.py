@@ -136,12 +136,12 @@ def test_leases_when_counted_then_bounded() -> None:
 
 
 def test_lease_when_of_no_offsets_then_refused() -> None:
-    with pytest.raises(ValueError, match="no offsets"):
+    with pytest.raises(ValueError, match="it has no offsets"):
         read_lease(1, 5, 5)
 
 
 def test_gap_when_of_no_offsets_then_refused() -> None:
-    with pytest.raises(ValueError, match="no offsets"):
+    with pytest.raises(ValueError, match="its range is empty"):
         gap(5, 5)
 
 

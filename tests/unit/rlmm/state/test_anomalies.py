@@ -30,7 +30,7 @@ def test_anomaly_when_its_object_has_a_key_within_the_limit_then_made(length: in
 
 @pytest.mark.parametrize("length", [0, OBJECT_KEY_MAX_CHARS + 1])
 def test_anomaly_when_its_object_has_no_key_or_a_longer_one_then_refused(length: int) -> None:
-    with pytest.raises(ValueError, match=f"an object key has {length} characters"):
+    with pytest.raises(ValueError, match=f"it has {length} characters, expected 1 to"):
         anomaly(key="k" * length)
 
 
@@ -54,5 +54,5 @@ def test_anomaly_when_its_times_or_attempts_are_not_in_order_then_refused(
 def test_anomaly_when_more_ranges_are_lost_than_the_limit_then_refused() -> None:
     most = replace(anomaly(), lost=(LOST,) * LOST_RANGES_MAX_COUNT)
 
-    with pytest.raises(ValueError, match="over 256 ranges"):
+    with pytest.raises(ValueError, match="has 257 ranges"):
         replace(most, lost=(*most.lost, LOST))

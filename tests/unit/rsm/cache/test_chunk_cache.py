@@ -185,7 +185,7 @@ def test_read_when_pending_read_is_cancelled_by_shutdown_then_retriable() -> Non
     executor.shutdown(wait=False, cancel_futures=True)
     gate.set()
 
-    with pytest.raises(RetriableError, match="cancelled"):
+    with pytest.raises(RetriableError, match="canceled"):
         reading.result(10)
     assert blocker.result(10)
 

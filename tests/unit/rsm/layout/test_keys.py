@@ -166,7 +166,7 @@ def test_key_when_topic_is_none_of_kafkas_then_refused(topic: str) -> None:
 
 @pytest.mark.parametrize("suffix", ["", "a/b", ".log", "LOG"])
 def test_key_when_suffix_is_none_then_refused(suffix: str) -> None:
-    with pytest.raises(ValueError, match="not a suffix"):
+    with pytest.raises(ValueError, match="suffix is invalid"):
         key_of(suffix=suffix)
 
 

@@ -180,7 +180,7 @@ def test_entries_when_the_ledger_has_them_not_then_not_found(
 def test_offload_when_the_ledger_is_empty_then_the_error_says_what_to_give() -> None:
     ledger = Ledger(ledger_id=3, entries=[])
 
-    with pytest.raises(InvalidConfigError, match=r"found=no entries,.*\. Give at least one"):
+    with pytest.raises(InvalidConfigError, match=r"found=no entries,.*\. Pass at least one"):
         open_offloader(WatchedStorage()).offload(ledger, UUID_A1)
 
 

@@ -300,7 +300,7 @@ def test_read_offloaded_when_segments_are_not_in_order_then_corrupt() -> None:
 def test_read_offloaded_when_the_object_does_not_have_the_ledger_then_corrupt(
     store: WatchedStorage,
 ) -> None:
-    with pytest.raises(CorruptError, match=r"does not have the ledger.*ledger 23.*21 to 22"):
+    with pytest.raises(CorruptError, match=r"does not contain the ledger.*ledger 23.*21 to 22"):
         open_offloader(store).read_offloaded(23, STREAM_CONTEXT)
 
 

@@ -98,7 +98,7 @@ def test_table_when_it_is_malformed_then_corrupt(change: Callable[[pb.ChunkTable
     change(message.chunks)
 
     for read in (decode_objects, decode_keys, metadata_from_message):
-        with pytest.raises(CorruptError, match="table of chunks"):
+        with pytest.raises(CorruptError, match="chunk table is invalid"):
             read(message)
 
 

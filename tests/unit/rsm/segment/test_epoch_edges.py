@@ -16,7 +16,7 @@ PARTS = ((0, 20), (1, 50))
 
 @pytest.mark.parametrize(("epoch", "start_offset"), [(-1, 0), (0, -1)])
 def test_epoch_entry_when_negative_then_refused(epoch: int, start_offset: int) -> None:
-    with pytest.raises(ValueError, match="not an epoch entry"):
+    with pytest.raises(ValueError, match="the epoch entry is invalid"):
         EpochEntry(epoch=epoch, start_offset=start_offset)
 
 

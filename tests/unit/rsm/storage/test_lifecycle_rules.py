@@ -10,7 +10,9 @@ from rsm.storage.gcs.lifecycle import lifecycle_rules as gcs_rules
 from rsm.storage.lifecycle_rules import LifecycleRule
 from rsm.storage.s3.lifecycle import lifecycle_rules as s3_rules
 
-ARCHIVED = "moves objects to DEEP_ARCHIVE 9 days after they were written, where they cannot be read"
+ARCHIVED = (
+    "moves objects to DEEP_ARCHIVE, where they cannot be read, 9 days after they were written"
+)
 DAYS = {"Expiration": {"Days": 30}}
 
 
@@ -22,7 +24,7 @@ def s3_rule(**parts: Any) -> dict[str, Any]:
     ("rule", "effects"),
     [
         (s3_rule(**DAYS), ["deletes objects 30 days after they were written"]),
-        (s3_rule(Expiration={"Date": "2030-01-01"}), ["deletes objects from 2030-01-01 on"]),
+        (s3_rule(Expiration={"Date": "2030-01-01"}), ["deletes objects from 2030-01-01"]),
         (
             s3_rule(Transitions=[{"Days": 9, "StorageClass": "DEEP_ARCHIVE"}]),
             [ARCHIVED],

@@ -105,7 +105,7 @@ def test_probe_when_the_store_is_not_reached_then_nothing_else_is_tried() -> Non
     steps = probed(FaultyChunkStorage(memory(), FaultPlan(fail_share=1.0)))
 
     assert verbs(steps, ProbeResult.FAILED) == ["reach the store"]
-    assert "rehearsed" in steps["reach the store"].problem
+    assert "injected a fault" in steps["reach the store"].problem
     assert len(verbs(steps, ProbeResult.NOT_TRIED)) == len(steps) - 1
 
 

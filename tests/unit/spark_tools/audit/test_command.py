@@ -54,7 +54,7 @@ def test_audit_when_it_can_not_ask_before_a_deletion_then_refused_before_it_conn
     treatment: str, tmp_path: Path
 ) -> None:
     """The tests have no terminal; `rlm` refuses in the same way."""
-    with pytest.raises(InvalidConfigError, match="Look with --dry-run, then give --yes"):
+    with pytest.raises(InvalidConfigError, match="Check the effect with --dry-run, then pass"):
         audit(arguments(tmp_path / "away", treatment))
     with pytest.raises(InvalidConfigError, match="cannot access the store's root"):
         audit(arguments(tmp_path / "away", treatment, "--dry-run"))

@@ -55,7 +55,7 @@ def test_audit_when_spark_fails_in_any_way_then_nothing_is_decided(
     error: Exception, tmp_path: Path
 ) -> None:
     """Scenario 107: an incomplete listing proves nothing."""
-    with pytest.raises(IncompleteError, match="the store cannot be read completely"):
+    with pytest.raises(IncompleteError, match="cannot read the store completely"):
         audit(error, {}, tmp_path).run()
 
 
@@ -70,7 +70,7 @@ def test_audit_when_an_executor_fails_then_its_error_is_reported_and_not_its_sta
     with pytest.raises(IncompleteError) as raised:
         audit(error, {}, tmp_path).run()
 
-    said = "the store cannot be read completely: no answer (root=/x)"
+    said = "cannot read the store completely: no answer (root=/x)"
     assert str(raised.value) == said
 
 
@@ -78,5 +78,5 @@ def test_audit_when_a_record_can_not_be_read_then_nothing_is_listed(tmp_path: Pa
     """Scenario 107, R22: metadata that is not whole proves nothing."""
     asked = AssertionError("Spark was asked")
 
-    with pytest.raises(IncompleteError, match="cannot be read completely"):
+    with pytest.raises(IncompleteError, match="cannot read the metadata topic completely"):
         audit(asked, {"corrupt": 1}, tmp_path).run()

@@ -219,7 +219,7 @@ def test_settle_when_its_partition_is_damaged_then_a_dead_orphan_is_kept(
 
     reasons = {each.found.name: each.why_kept for each in result.orphans}
     assert "missing or damaged" in reasons[needed]
-    assert "not all offsets from 500" in reasons[only]
+    assert "not all offsets at or above 500" in reasons[only]
     assert reasons[elsewhere] == ""
 
 

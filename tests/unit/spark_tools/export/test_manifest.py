@@ -164,7 +164,7 @@ def test_add_when_another_line_is_there_after_the_move_then_fenced_and_no_file_i
 ) -> None:
     (line,) = prepared(LocalFiles(tmp_path), (0, 10))
 
-    with pytest.raises(FencedError, match="under the same number"):
+    with pytest.raises(FencedError, match="another export used its number"):
         Manifest(Crossed(tmp_path)).add(line)
 
     assert readable_offsets(tmp_path) == []
@@ -239,7 +239,7 @@ def test_complete_when_a_file_is_in_neither_place_then_corrupt(tmp_path: Path) -
     files.remove(f"{line.path}/{line.files[0]}")
     files.write(f"_attempts/{line.attempt}/_SUCCESS", "")
 
-    with pytest.raises(CorruptError, match="a file of an export no longer exists"):
+    with pytest.raises(CorruptError, match="cannot move a file of the export"):
         Manifest(files).complete([line], NOW)
 
 

@@ -60,8 +60,8 @@ def test_job_when_it_would_delete_without_a_terminal_then_refused_before_it_conn
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"{program}: cannot ask for confirmation without a terminal. Look with --dry-run, then "
-        "give --yes.\n"
+        f"{program}: cannot ask for confirmation without a terminal. Check the effect with "
+        "--dry-run, then pass --yes.\n"
     )
 
 

@@ -93,7 +93,7 @@ def test_job_when_its_help_cannot_be_written_then_one_line_and_exit_code_1(
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("rlm-audit: standard output cannot be written: ")
+    assert line.startswith("rlm-audit: cannot write to standard output: ")
 
 
 def test_job_when_its_lines_cannot_be_written_then_one_line_and_exit_code_1() -> None:
@@ -109,7 +109,7 @@ def test_job_when_its_lines_cannot_be_written_then_one_line_and_exit_code_1() ->
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("rlm-x: standard output cannot be written: No space left on device")
+    assert line.startswith("rlm-x: cannot write to standard output: No space left on device")
 
 
 def test_job_when_standard_input_and_error_are_closed_then_works() -> None:

@@ -200,8 +200,8 @@ def test_batch_when_planned_then_one_line_says_what_is_read(
 
     (line,) = [each for each in caplog.messages if each.startswith("planned")]
     assert len(tasks) == 2
-    assert line.startswith("planned orders: 2 partitions, 2 segments, ")
-    assert "2 tasks" in line
+    assert line.startswith("planned orders (partitions: 2, segments: 2, ")
+    assert "tasks: 2" in line
 
 
 def test_summary_when_bounded_then_counts_what_the_tasks_would_read() -> None:

@@ -56,7 +56,8 @@ def test_summary_when_it_continues_at_the_broker_or_holes_are_left_out_then_coun
     )
 
     assert (found.broker_offsets, found.missing_offsets) == (15, 15)
-    assert "15 offsets from the brokers, 15 offsets cannot be read" in in_one_line([found])
+    expected = "offsets read from the brokers: 15, unreadable offsets: 15"
+    assert expected in in_one_line([found])
 
 
 def test_size_when_shown_then_with_a_unit() -> None:

@@ -160,8 +160,10 @@ def test_dead_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
             (SEGMENT.objects[0].key, OTHER.objects[0].key), "of another segment", id="another's"
         ),
         pytest.param((SEGMENT.objects[0].key, "warm/7.log"), "an unknown segment", id="anybody's"),
-        pytest.param((SEGMENT.objects[0].key,), "names 1 objects", id="not all"),
-        pytest.param((SEGMENT.objects[0].key,) * 2, "names 1 objects", id="one of them twice"),
+        pytest.param((SEGMENT.objects[0].key,), "does not name all objects", id="not all"),
+        pytest.param(
+            (SEGMENT.objects[0].key,) * 2, "does not name all objects", id="one of them twice"
+        ),
     ],
 )
 def test_dead_letter_when_it_names_other_objects_than_its_segments_then_refused(

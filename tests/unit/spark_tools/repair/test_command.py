@@ -52,5 +52,5 @@ def test_repair_when_the_letters_topic_is_that_of_the_metadata_then_refused(
 ) -> None:
     topic = "remote.delete.dead.letter.topic=__remote_log_segment_metadata"
 
-    with pytest.raises(InvalidConfigError, match="the dead-letter topic is the metadata topic"):
+    with pytest.raises(InvalidConfigError, match="invalid: it is the metadata topic"):
         asked(tmp_path, "--dry-run", "--option", topic)

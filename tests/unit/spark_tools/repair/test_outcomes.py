@@ -70,8 +70,8 @@ def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
     assert (key or b"").startswith(record.key or b"")
     assert value.startswith(record.value)
     assert headers["from"] == b"letters-3@17"
-    where = "this record is truncated; the whole record is at letters-3@17"
-    assert headers["reason"].endswith(f", max={DEAD_LETTER_MAX_BYTES}); {where}".encode())
+    where = "This record is truncated; the whole record is at letters-3@17"
+    assert headers["reason"].endswith(f", max={DEAD_LETTER_MAX_BYTES}). {where}".encode())
 
 
 def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:

@@ -176,7 +176,7 @@ def test_writers_schema_when_hostile_then_its_records_alone_are_undecodable() ->
 
     assert values[1].as_py()["a-b"] == 7
     assert "the size of a fixed type is invalid" in errors.pop(0)
-    assert "the decimal type does not fit" in errors.pop(2)
+    assert "Spark cannot represent its type" in errors.pop(2)
     assert not errors
 
 

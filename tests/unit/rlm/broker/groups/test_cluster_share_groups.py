@@ -307,7 +307,7 @@ def test_starts_when_share_groups_can_not_exist_then_the_right_is_not_needed(
 
 
 def _unsupported(_: object) -> Message:
-    raise UnsupportedError("broker and client share no version of an API")
+    raise UnsupportedError("cannot send the request: broker and client share no version")
 
 
 def test_starts_when_brokers_have_no_types_of_groups_then_there_are_no_share_groups() -> None:

@@ -14,7 +14,7 @@ from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 @pytest.mark.parametrize(
     ("rules", "result", "problem"),
     [
-        ((OURS,), CheckResult.FAILED, "rule 'all' deletes objects 30 days"),
+        ((OURS,), CheckResult.FAILED, "rule 'all' for the whole bucket: deletes objects 30 days"),
         ((FOREIGN,), CheckResult.PASSED, ""),
         ((), CheckResult.PASSED, ""),
     ],

@@ -181,7 +181,7 @@ def test_archive_when_a_part_fails_then_its_error_is_an_entry(path: Path) -> Non
 def test_archive_when_the_file_exists_then_it_is_not_replaced(path: Path) -> None:
     path.write_text("mine")
 
-    with pytest.raises(InvalidConfigError, match="is not replaced"):
+    with pytest.raises(InvalidConfigError, match="the file exists"):
         BundleArchive(path, {})
 
     assert path.read_text() == "mine"

@@ -199,7 +199,7 @@ def test_silence_when_the_leaders_manager_answers_of_another_state_then_it_has_n
     lags = _lags(cluster, client)
     lags.lags(DISABLING)
 
-    assert "has not looked" in lags.silence(TIP)
+    assert "has not processed" in lags.silence(TIP)
 
 
 @pytest.mark.parametrize(

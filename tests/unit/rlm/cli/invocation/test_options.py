@@ -85,8 +85,8 @@ def test_command_when_the_environments_file_is_missing_then_one_line_says_where_
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"rlm: configuration file does not exist or cannot be accessed (file={missing}). "
-        "Correct or unset the environment variable RLM_CONFIG.\n"
+        "rlm: cannot read the configuration file: it does not exist or is not accessible "
+        f"(file={missing}). Correct or unset the environment variable RLM_CONFIG.\n"
     )
 
 

@@ -100,7 +100,10 @@ def test_lines_when_the_time_becomes_shorter_then_name_the_limits_and_what_expir
     process: Process,
 ) -> None:
     assert lines(process, POLICY, replace(POLICY, retention_ms=HOUR_MS)) == [
-        f"topic {TOPIC}: retention_ms 7 days -> 60 min: at least 3 stored segments, 3.0 MiB, expire"
+        (
+            f"topic {TOPIC}: retention_ms 7 days -> 60 min:"
+            " stored segments that expire: at least 3, 3.0 MiB"
+        )
     ]
 
 
@@ -123,7 +126,9 @@ def test_lines_when_a_topic_is_tiered_again_then_compare_with_what_keeps_its_dat
     (line,) = lines(process, disabled, replace(FIRST, retention_ms=HOUR_MS))
 
     longest = "7 days" if was_ms < WEEK_MS else "14 days"
-    assert line.startswith(f"topic {TOPIC}: retention_ms {longest} -> 60 min: at least 3 ")
+    assert line.startswith(
+        f"topic {TOPIC}: retention_ms {longest} -> 60 min: stored segments that expire: at least 3,"
+    )
 
 
 def test_lines_when_a_first_policy_has_no_record_of_the_brokers_limit_then_it_had_none(
@@ -146,7 +151,10 @@ def test_lines_when_the_policy_was_lost_then_brokers_had_no_limit(process: Proce
 def test_lines_when_a_size_is_set_then_name_the_oldest_segments_above_it(process: Process) -> None:
     (line,) = lines(process, POLICY, replace(POLICY, retention_bytes=2 << 20))
 
-    assert line.startswith(f"topic {TOPIC}: retention_bytes unlimited -> 2.0 MiB: at least 1 ")
+    assert line.startswith(
+        f"topic {TOPIC}: retention_bytes unlimited -> 2.0 MiB: "
+        "stored segments that expire: at least 1,"
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,7 +236,7 @@ def test_policy_when_shortened_without_a_terminal_then_refused_with_the_limits_u
 ) -> None:
     hour = PolicyFlags(retention_ms=HOUR_MS)
 
-    with pytest.raises(InvalidConfigError, match=r"7 days -> 60 min.* then give --yes"):
+    with pytest.raises(InvalidConfigError, match=r"7 days -> 60 min.* then pass --yes"):
         set_policy(session(process), TOPIC, hour, None, yes=False)
     refused = topic_policy(process.metadata, TOPIC_ID)
     set_policy(session(process), TOPIC, hour, None, yes=True)

@@ -83,7 +83,7 @@ def test_change_when_it_shortens_a_tiered_topic_then_a_dry_run_shows_what_expire
     change = find_change(session(process), (LEVEL,))
 
     assert shown(change, capsys)[0][-1] == (
-        f"topic {TOPIC}: retention_ms 7 days -> 60 s: at least 0 stored segments, 0 B, expire"
+        f"topic {TOPIC}: retention_ms 7 days -> 60 s: stored segments that expire: at least 0, 0 B"
     )
 
 
@@ -218,7 +218,7 @@ def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing
     default = PolicyLevel(pattern="", local_retention_ms=60_000)
     flags = PolicyFlags(offload_mode=OffloadModeFlag.STREAM, offload_segment_rollover_ms=60_001)
 
-    with pytest.raises(InvalidConfigError, match="cannot follow its entry") as refused:
+    with pytest.raises(InvalidConfigError, match="cannot set the topic's own settings") as refused:
         find_change(session(process), (default,), (entry(flags),))
 
     assert (refused.value.context["topic"], refused.value.context["line"]) == (TOPIC, 3)
@@ -236,7 +236,7 @@ def test_levels_when_another_command_changes_one_after_the_question_then_nothing
     other = replace(LEVEL, retention_ms=1)
     process.set_level(other)
 
-    with pytest.raises(FencedError, match="nothing was changed"):
+    with pytest.raises(FencedError, match="it has changed nothing"):
         apply_change(session(process), change)
 
     assert policy_levels(process.metadata) == (other,)
@@ -250,7 +250,7 @@ def test_topic_when_its_tiering_is_disabled_after_the_question_then_nothing_is_w
     change = find_change(session(process), (), (other,))
     process.ending.disable(TOPIC, delete_remote=False, force=False, timeout_ms=TIMEOUT_MS)
 
-    with pytest.raises(FencedError, match="nothing was changed"):
+    with pytest.raises(FencedError, match="it has changed nothing"):
         apply_change(session(process), change)
 
     assert process.policy().state is PolicyState.DISABLED
@@ -275,7 +275,7 @@ def test_levels_when_they_contradict_each_other_then_refused_although_no_topic_m
 def test_topic_when_it_is_compacted_and_in_the_file_then_refused(process: Process) -> None:
     process.world.topics.set({"cleanup.policy": "compact"})
 
-    with pytest.raises(InvalidConfigError, match="cannot follow its entry") as refused:
+    with pytest.raises(InvalidConfigError, match="cannot set the topic's own settings") as refused:
         find_change(session(process), (LEVEL,), (entry(),))
 
     assert "cleanup.policy=compact" in str(refused.value.context["reason"])

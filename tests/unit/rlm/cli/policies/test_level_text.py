@@ -63,7 +63,7 @@ def test_level_when_shown_then_has_its_settings() -> None:
             "offload_mode": "stream",
         },
     }
-    assert list(level_lines(PolicyLevel(pattern=""))) == ["default", "  no setting of its own"]
+    assert list(level_lines(PolicyLevel(pattern=""))) == ["default", "  no settings"]
 
 
 def test_change_when_shown_then_has_the_difference() -> None:

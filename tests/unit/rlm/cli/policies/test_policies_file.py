@@ -19,7 +19,7 @@ from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.offload_settings import OffloadMode
 
-TOPIC_ERROR = "the key is not the name of a topic: patterns are below `patterns`"
+TOPIC_ERROR = "the key is not a topic name: patterns belong below `patterns`"
 SCHEMA = Path("docs/policies.schema.json")
 
 
@@ -166,18 +166,24 @@ def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -
         ),
         (
             "default:\n  retention_ms: soon\n",
-            {"message": "the value is wrong", "line": 2, "column": 17, "key": "retention_ms"},
+            {"message": "the value is invalid", "line": 2, "column": 17, "key": "retention_ms"},
         ),
-        ("default: {offload_mode: inherit}\n", {"message": "the value is wrong", "line": 1}),
-        ("default: {layout: blocks}\n", {"message": "the value is wrong", "key": "layout"}),
+        ("default: {offload_mode: inherit}\n", {"message": "the value is invalid", "line": 1}),
+        ("default: {layout: blocks}\n", {"message": "the value is invalid", "key": "layout"}),
         (
             "default: {outage_policy: shd}\n",
-            {"message": "the value is wrong", "did_you_mean": "shed"},
+            {"message": "the value is invalid", "did_you_mean": "shed"},
         ),
-        ("default: {local_deletion_lag_ms: -1}\n", {"message": "the value is wrong"}),
-        ("default: {offload_segment_max_bytes: 1023}\n", {"message": "the value is wrong"}),
-        ("default: {retention_ms: }\n", {"message": "the key has no value", "key": "retention_ms"}),
-        ("default: {retention_ms: [1]}\n", {"message": "the key has no value"}),
+        ("default: {local_deletion_lag_ms: -1}\n", {"message": "the value is invalid"}),
+        ("default: {offload_segment_max_bytes: 1023}\n", {"message": "the value is invalid"}),
+        (
+            "default: {retention_ms: }\n",
+            {"message": "the value is missing, a list or a mapping", "key": "retention_ms"},
+        ),
+        (
+            "default: {retention_ms: [1]}\n",
+            {"message": "the value is missing, a list or a mapping"},
+        ),
         ("- default\n", {"message": "the value is not a mapping of keys to values", "line": 1}),
         ("default: 5\n", {"message": "the value is not a mapping of keys to values", "column": 10}),
         ("? [a]\n: 1\n", {"message": "a key is not text"}),

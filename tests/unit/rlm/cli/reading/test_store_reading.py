@@ -167,7 +167,7 @@ def test_read_when_the_topics_id_is_given_then_its_records(
         (("a/b:0",), 2, "name is invalid"),
         (("orders", "--from", "5"), 2, "--from"),
         (("orders", "--to", "5"), 2, "--to"),
-        (("orders:0", "--from", "101"), 1, "does not have the offset"),
+        (("orders:0", "--from", "101"), 1, "does not contain the offset"),
         (("orders:0", "--bootstrap-server", "a:1"), 2, "--bootstrap-server"),
     ],
 )

@@ -40,7 +40,7 @@ def test_lines_when_only_shown_then_say_that_nothing_was_changed() -> None:
 def test_lines_when_more_ranges_are_lost_then_say_that_they_are_not_given_up() -> None:
     text = "\n".join(loss_lines(replace(LOSS, later_count=44), accepted=True))
 
-    assert "lost 44 more ranges of offsets, which are not given up now" in text
+    assert "more lost ranges of offsets: 44; they are not given up now" in text
 
 
 def test_json_when_accepted_then_has_the_same() -> None:

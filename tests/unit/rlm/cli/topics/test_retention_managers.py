@@ -85,5 +85,5 @@ def test_due_when_the_manager_has_not_taken_the_partition_yet_then_says_so(
 ) -> None:
     managers = [Cluster().manager(1, address)]
 
-    with pytest.raises(RetriableError, match="have not claimed"):
+    with pytest.raises(RetriableError, match="no manager claimed them"):
         LeadersRetention(client, "orders", {0: 1, 1: 1}, managers).due()

@@ -61,7 +61,7 @@ def test_end_all_when_a_topic_is_tiered_during_the_question_then_named_and_not_c
     failed = end_all(session, process.ending, ask=ask, force=True, dry_run=False)
 
     assert failed == [TOPIC]
-    assert f"{TOPIC}: it was tiered while this command ran" in capsys.readouterr().err
+    assert f"{TOPIC}: the topic was tiered while this command ran" in capsys.readouterr().err
     assert process.policy().state is PolicyState.ACTIVE
     assert process.world.topics.overrides == LIFTED
 

@@ -48,7 +48,7 @@ def test_reason_when_a_file_differs_then_names_the_keys_and_what_to_do() -> None
     found = DifferingFile(broker_id=2, values={MODE: ("segment", "stream"), KEEP: ("7", None)})
 
     assert found.reason == (
-        "its configuration file gives topics other defaults than most managers: "
+        "its configuration file gives topics defaults that differ from most managers' defaults: "
         "offload.mode=segment, not stream; log.retention.ms=7, not (not set). Set the same values "
         "on every host and restart `rlm run`"
     )

@@ -52,8 +52,8 @@ def test_canary_topic_when_the_minimum_age_is_long_then_records_are_older_and_re
     [
         ({(0, 0): b"a", (1, 0): b"b"}, ""),
         ({(0, 0): b"a", (1, 0): b"b", (1, 1): b"unconfirmed"}, ""),
-        ({(0, 0): b"a"}, "1 of 2 records missing in partitions 1"),
-        ({(0, 0): b"x", (1, 0): b"b"}, "other bytes at partition 0 offset 0"),
+        ({(0, 0): b"a"}, "cannot find 1 of 2 records (partitions=1)"),
+        ({(0, 0): b"x", (1, 0): b"b"}, "a record has other bytes (partition=0 offset=0)"),
     ],
 )
 def test_missing_records_when_compared_then_differences_are_named(

@@ -168,7 +168,7 @@ def test_plan_when_other_segments_have_all_records_then_deletes_with_their_names
     planned = plan(view)
 
     names = [each.metadata.segment_id for each in COPIES]
-    reason = "streamed, an operator requested the deletion, other segments hold the records"
+    reason = "streamed: an operator requested the deletion, and other segments contain the records"
     assert planned.repair.segments == ()
     assert planned.deletions == (
         DeleteSegment(record=FIRST, reason=reason, replaced_by=tuple(names[:3])),

@@ -478,7 +478,7 @@ def test_deletion_when_planned_then_its_rule_names_the_merge() -> None:
     (first, *_) = plan(of(MERGED, *SMALL)).deletions
 
     assert isinstance(first, DeleteSegment)
-    assert first.reason == "merged, another segment holds the records"
+    assert first.reason == "merged: another segment contains the records"
 
 
 def test_offsets_when_the_broker_has_lost_stored_records_then_nothing_is_deleted() -> None:

@@ -116,7 +116,7 @@ def test_offload_when_a_value_is_out_of_range_then_refused_with_the_range(
 def test_rollover_when_longer_than_a_retention_then_refused_with_both(
     flags: PolicyFlags, managers: FileDefaults
 ) -> None:
-    with pytest.raises(InvalidConfigError, match="rollover of offload segments") as refused:
+    with pytest.raises(InvalidConfigError, match="rollover time of offload segments") as refused:
         enabled(flags, managers=managers)
 
     (rollover_ms, retention_ms) = (

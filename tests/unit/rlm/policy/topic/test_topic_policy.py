@@ -194,7 +194,7 @@ def test_policy_when_values_break_a_rule_then_refused_with_it(
 def test_policy_when_total_is_lowered_below_the_kept_local_retention_then_refused() -> None:
     current = replace(enabled(retention_ms=900, local_retention_ms=50), state=PolicyState.ACTIVE)
 
-    with pytest.raises(InvalidConfigError, match="above total"):
+    with pytest.raises(InvalidConfigError, match="above the total"):
         enabled(current, LIFTED, retention_ms=49)
 
 

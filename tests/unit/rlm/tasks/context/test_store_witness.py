@@ -98,7 +98,7 @@ def test_store_when_all_objects_are_missing_then_refused_until_one_is_back() -> 
     world.lose(0, 1, 2)
 
     for _ in range(2):
-        with pytest.raises(WrongStoreError, match="it is another store, or not mounted"):
+        with pytest.raises(WrongStoreError, match="It is another store, or it is not mounted"):
             world.require()
 
     world.chunks.create(key)
@@ -143,7 +143,7 @@ def test_store_when_a_written_object_is_not_in_it_then_another_store_answered() 
 
     world.lose(0)
 
-    with pytest.raises(WrongStoreError, match="another store answers"):
+    with pytest.raises(WrongStoreError, match="another store answered"):
         world.witness.require_with(own)
 
 

@@ -241,7 +241,7 @@ def test_account_when_the_log_no_longer_has_the_end_then_the_end_has_only_its_of
     assert account.status is OFFLOADED
     assert account.end == OffloadPosition(ledger_id=10, entry_id=0, offset=10)
     assert account.offloaded_ms is not None
-    assert "cannot complete the account of offload segments" not in caplog.text
+    assert "cannot complete the accounts of offload segments" not in caplog.text
 
 
 def test_account_when_the_end_is_trimmed_and_another_begins_there_then_has_its_position() -> None:

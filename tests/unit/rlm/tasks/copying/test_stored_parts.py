@@ -113,7 +113,7 @@ def test_companions_when_a_recorded_transaction_index_is_missing_then_corrupt() 
     first = replace(world.store(segment_of(0)), has_transaction_index=True)
     parts = parts_of(world, [first])
 
-    with pytest.raises(CorruptError, match="no transaction index"):
+    with pytest.raises(CorruptError, match="its transaction index is missing"):
         parts.read_companions()
 
 

@@ -72,7 +72,9 @@ def test_shed_when_carried_out_then_lines_for_the_gap_and_for_the_trim(
 
     world.cycle()
 
-    (gap,) = fields_of_lines(caplog, "records lost before they were stored, gap recorded")
+    (gap,) = fields_of_lines(
+        caplog, "recorded a gap: its records were lost before they were stored"
+    )
     (trim,) = fields_of_lines(caplog, "trimmed local log")
     assert (gap["level"], gap["reason"]) == ("WARNING", "SHED")
     assert str(gap["offsets"]) == f"[0, {trim['offset']})"

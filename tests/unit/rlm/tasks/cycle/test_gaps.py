@@ -51,7 +51,7 @@ def test_gap_when_the_broker_deleted_records_then_recorded_and_copying_continues
     world.settle()
 
     (gap,) = world.state().gaps
-    alarms = [r for r in caplog.records if "gap recorded" in r.message]
+    alarms = [r for r in caplog.records if "recorded a gap" in r.message]
     assert (offsets_of(world.state().gaps), gap.reason) == ([(10, 30)], GapReason.EXTERNAL_START)
     assert len(alarms) == 1
     assert process.reports[0].has_external_start

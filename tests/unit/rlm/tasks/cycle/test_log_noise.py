@@ -56,4 +56,4 @@ def test_trims_when_their_topic_is_deleted_then_one_line_and_no_warning(
 
     process.step()
 
-    assert _lines(caplog) == {("INFO", "trim given up"): 1}
+    assert _lines(caplog) == {("INFO", "gave up a trim"): 1}

@@ -223,8 +223,9 @@ def test_add_when_an_entry_is_missing_then_the_error_names_it() -> None:
     with pytest.raises(InvalidConfigError, match="not consecutive") as refused:
         stream.add(5, 6, b"b")
 
-    assert "(ledger_id=5, expected=4, found=6). Give the entries of each ledger" in str(
-        refused.value
+    assert (
+        "(ledger_id=5, expected=4, found=6). Pass all entries of each ledger in the order of their"
+        in str(refused.value)
     )
 
 

@@ -333,7 +333,7 @@ def test_fetch_when_an_info_lacks_the_extent_then_corrupt(
         store, metadata, encode_stream_index(replace(index, ledgers=(changed,)))
     )
 
-    with pytest.raises(CorruptError, match="no extent"):
+    with pytest.raises(CorruptError, match="lacks the ledger's extent"):
         manager.fetch_log_segment(recorded, WHOLE)
 
 

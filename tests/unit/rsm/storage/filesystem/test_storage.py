@@ -138,7 +138,7 @@ def test_any_verb_when_name_is_that_of_attributes_then_there_is_no_such_chunk(
     assert not storage.exists("x.log.meta")
     with pytest.raises(NotFoundError):
         storage.delete("x.log.meta")
-    with pytest.raises(InvalidConfigError, match="another chunk's attributes"):
+    with pytest.raises(InvalidConfigError, match="another chunk's attribute file"):
         put(storage, "x.log.meta")
     assert storage.info("x.log").attributes == {"a": "1"}
 

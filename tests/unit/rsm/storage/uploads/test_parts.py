@@ -30,7 +30,7 @@ def test_reader_when_read_in_parts_then_they_are_the_content(
 def test_reader_when_source_lies_about_its_length_then_corrupt(announced_bytes: int) -> None:
     reader = PartReader(PiecesSource(pieces=(b"abc",), announced_bytes=announced_bytes), "a")
 
-    with pytest.raises(CorruptError, match="another length"):
+    with pytest.raises(CorruptError, match="differs from the announced length"):
         reader.read(announced_bytes)
 
 

@@ -30,7 +30,7 @@ def test_rehearsed_when_a_file_says_when_then_fails_while_it_is_there(tmp_path: 
 
     switch.touch()
 
-    with pytest.raises(RetriableError, match="rehearsed"):
+    with pytest.raises(RetriableError, match="injected a fault"):
         storage.check_access()
 
 
@@ -58,7 +58,7 @@ def test_rehearsed_when_read_only_then_reads_and_changes_nothing() -> None:
         lambda: storage.concat("a", ()),
         lambda: storage.delete("a"),
     ):
-        with pytest.raises(UnsupportedError, match="read only"):
+        with pytest.raises(UnsupportedError, match="read-only"):
             change()
     assert [outcome.error is None for outcome in storage.delete_many(["a"])] == [False]
 
