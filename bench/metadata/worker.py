@@ -37,7 +37,7 @@ _POLL_MS = 500
 _WARM_UP = 20_000  # lookups that bring shared parts of the cache into memory
 _IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
-_LOOKED_UP_AGAIN, _TIMES_AGAIN = 10_000, 5
+_LOOKED_UP_AGAIN, _TIMES_AGAIN = 2_000, 25
 _FIELDS = [each.name for each in fields(RemoteLogSegmentMetadata) if each.init]
 
 Figures = Mapping[str, float]
