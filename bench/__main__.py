@@ -22,7 +22,7 @@ def main() -> int:
     options = option_parser("bench", __doc__).parse_args()
     sizes = BenchSizes()
     method = Method(
-        runs=sizes.runs, alternation="The compared ways run alternately.", is_short=False
+        runs=sizes.runs, alternation="The compared variants run alternately.", is_short=False
     )
     return run_benchmark("bench", method, lambda on: [measure_all(sizes, on)], options.out)
 

@@ -34,7 +34,7 @@ def measure_copying(dataset: Dataset) -> list[Measurement]:
     """Return the throughput of both kinds of copies, and their ratio run by run."""
     log = dataset.source().local_log(dataset.partition())
     total_mb = sum(segment.size_bytes for segment in log.rolled) / _MB
-    os.sync()  # the first run must not wait for the broker's writes
+    os.sync()  # The first run must not wait for the broker's writes.
     _run(dataset, log)  # warm-up: files in the page cache, code loaded
     seconds = [_run(dataset, log) for _ in range(dataset.sizes.runs)]
     ratios = [plain / ours for plain, ours in seconds]
@@ -58,7 +58,7 @@ def _run(dataset: Dataset, log: LocalLog) -> tuple[float, float]:
             name = f"{segment.offsets.start_offset:020d}.log"
             plain_s += _timed(partial(_copy_plainly, directory / name, target / name))
             ours_s += _timed(partial(copier.copy, segment))
-    os.sync()  # the next run must not wait for the removal
+    os.sync()  # The next run must not wait for the removal.
     return plain_s, ours_s
 
 

@@ -29,7 +29,7 @@ _SHARE_OF_DATA = 2
 _SEGMENTS = 8
 _FLUSH_TIMEOUT_S = 120.0
 _BURST_BYTES = 64 << 10
-_BURSTS_PER_SECOND = 20  # the minimum; higher rates need more bursts
+_BURSTS_PER_SECOND = 20  # This is the minimum; higher rates need more bursts.
 _FASTEST_PEER = "maximum rate of a producer, topic not tiered"
 _PEER = "producer, topic not tiered"
 
@@ -67,7 +67,7 @@ def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 
 def compare_producers(dataset: Dataset, compared: ComparedTopic) -> list[Measurement]:
-    """Compare producers that write to `compared` topics and to topics that are not tiered."""
+    """Compare producers to `compared` topics with producers to topics that are not tiered."""
     _pairs(dataset, compared, "first", None, runs=1)
     fastest = _pairs(dataset, compared, "fastest", None, runs=dataset.sizes.runs)
     pairs = _pairs(dataset, compared, "paced", _RATE, runs=dataset.sizes.runs)

@@ -13,7 +13,7 @@ from bench.environment import Environment, current_environment
 from bench.measurement import Measurement, print_table
 from bench.result_file import Method, Results
 
-_WIDTH = 120  # characters, if the output is a file or a pipe
+_WIDTH = 120  # This is the width in characters if the output is a file or a pipe.
 
 # Measures the parts in order, so that `run_benchmark` can print each one when it is complete.
 Parts = Callable[[Console], Iterable[list[Measurement]]]

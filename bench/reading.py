@@ -2,7 +2,7 @@
 
 The topic is stored and not trimmed, so all three ways read the same offsets. `rlm` reads them from
 the store, and the consumer reads them from the broker. `rlm read --json` decodes and prints every
-record. The scan is the part of that command that fetches from the store and checks every batch; a
+record. The scan is the part of that command that fetches from the store and checks every batch. A
 program that serves batches needs only this part. Runs alternate.
 """
 
@@ -30,7 +30,7 @@ from tests.services.rlm_run import RLM
 _MB = 1_000_000
 _PEER = "librdkafka consumer, local data"
 _TIMEOUT_S = 60.0
-_FETCH_THREADS = 2  # as in `rlm read`
+_FETCH_THREADS = 2  # `rlm read` uses the same number.
 
 
 def measure_reading(dataset: Dataset, configuration: Path) -> list[Measurement]:

@@ -18,17 +18,17 @@ class LocalLogFiles:
 
     @property
     def log_bytes(self) -> int:
-        """The bytes of all local segments, including those that the broker is deleting."""
+        """Return the total size of all local segments, even those that the broker is deleting."""
         return sum(self.segment_bytes) + self.deleted_bytes
 
     @property
     def rolled_count(self) -> int:
-        """The number of rolled segments."""
+        """Return the number of rolled segments."""
         return len(self.base_offsets) - 1
 
     @property
     def newest_rolled_offset(self) -> int:
-        """The base offset of the newest rolled segment."""
+        """Return the base offset of the newest rolled segment."""
         return self.base_offsets[-2]
 
 
@@ -53,6 +53,6 @@ def _sizes(directory: Path, pattern: str) -> dict[str, int]:
     for path in directory.glob(pattern):
         try:
             found[path.name] = path.stat().st_size
-        except FileNotFoundError:  # deleted after it was listed
+        except FileNotFoundError:  # The file was deleted after it was listed.
             continue
     return found

@@ -1,4 +1,4 @@
-"""Records what was produced, and compares it with what is read.
+"""Notes the produced records, and compares them with what is read.
 
 A fingerprint covers a record's partition, offset, timestamp, key, value and headers. A partition's
 digest hashes its fingerprints in the order of offsets, so it detects loss, duplicates, reordering

@@ -23,7 +23,7 @@ class ReadBackSummary:
 
     @property
     def records(self) -> int:
-        """The number of records in both tiers."""
+        """Return the number of records in both tiers."""
         return self.remote + self.local
 
 

@@ -69,9 +69,9 @@ def _producer(bootstrap_servers: str, codec: str) -> Producer:
         {
             "bootstrap.servers": bootstrap_servers,
             "compression.type": codec,
-            "enable.idempotence": True,  # otherwise a retry can write a record twice
+            "enable.idempotence": True,  # Without it, a retry can write a record twice.
             "linger.ms": 20,
-            "log_level": 3,  # hides warnings while the broker's coordinator is loading
+            "log_level": 3,  # This hides warnings while the broker's coordinator is loading.
             "batch.size": 131_072,
         }
     )

@@ -12,7 +12,7 @@ from random import Random
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
-_MEAN_VALUE_BYTES = 1014  # 1 KiB per record with key and headers
+_MEAN_VALUE_BYTES = 1014  # With key and headers, a record has 1 KiB on average.
 _MAX_VALUE_BYTES = 16_384
 _COMPRESSIBLE_SHARE = 0.06
 _NULL_SHARE = 0.01
@@ -34,7 +34,7 @@ class DemoRecord:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of key, value and headers."""
+        """Return the total size of key, value and headers."""
         own = len(self.key or b"") + len(self.value or b"")
         return own + sum(len(name) + len(value or b"") for name, value in self.headers)
 

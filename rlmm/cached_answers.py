@@ -56,7 +56,9 @@ class CachedAnswers(RemoteLogMetadataManager):
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         identity = self._follower.identity
         if identity is None:
-            raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
+            raise RetriableError(
+                "cannot answer a query: the metadata is not ready", reason=self.readiness().reason
+            )
         before = {p: self._catching_up(p) for p in range(identity.partition_count)}
         found = self._cache.partitions_of(topic_id, topic)
         if not before.items() <= self._follower.caught_up.items():
@@ -150,7 +152,9 @@ class CachedAnswers(RemoteLogMetadataManager):
         """
         identity = self._follower.identity
         if identity is None:
-            raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
+            raise RetriableError(
+                "cannot answer a query: the metadata is not ready", reason=self.readiness().reason
+            )
         partition = CLUSTER_PARTITION
         if about is not None:
             partition = metadata_partition(about, identity.partition_count)

@@ -29,8 +29,8 @@ rules:
 | anomaly | by anyone, up to a limit per partition; the last one wins |
 | offload segment | by anyone; the record with a segment's furthest status counts |
 
-A log start, a log start request, a trim and gaps belong to the epoch of their decision. If the
-lineage has a later epoch that begins below them, they reach only to the start of that epoch: an
+A log start, a log start request, a trim and gaps belong to the epoch of their decision. If a
+later epoch of the lineage begins below them, they reach only to the start of that epoch: an
 unclean election cut off the log that they were decided for. A log start covers another if its
 offset and its epoch are equal or higher; then the other can be removed (rlmm/state/log_starts.py).
 
@@ -105,7 +105,7 @@ def fold(state: FoldState, parsed: ParsedRecord, record: TopicRecord) -> Refusal
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
-    """Note a record that cannot be folded, with the newer fold version that it names, or 0.
+    """Note an unreadable record, with the newer fold version that it names, or 0.
 
     An unreadable tombstone removes the note of its key, because no value is left to read.
     """

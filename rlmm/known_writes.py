@@ -2,7 +2,7 @@
 
 After a delivery timeout, a broker may have appended the record above the high watermark, where no
 end offset shows it. So the next write to that partition is a barrier: a tombstone of a key that no
-record has. Reading the barrier back means that everything before it was read, which gives the
+record has. Once the barrier has been read back, everything before it has been read, which gives the
 result of each open write. Until then, nothing else is written to the partition.
 
 The network may deliver a request even after the barrier. The fold rules cover this case: see "When
@@ -90,7 +90,7 @@ class KnownWrites:
         if not self._read_past(barrier):
             raise _not_known(partition, "this process did not read the topic back in time")
         with self._lock:
-            if self._open.get(partition) is not opened:  # another result was lost meanwhile
+            if self._open.get(partition) is not opened:  # Another result was lost meanwhile.
                 raise _not_known(partition, "the brokers did not respond to further writes")
             del self._open[partition]
 

@@ -158,7 +158,7 @@ def locate_sound(
 def locate(
     metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, offset: int
 ) -> StoredRange | NotStored:
-    """Return the segment from which to read `offset`, with the part of it that is readable.
+    """Return the segment from which to read `offset`, with its readable part.
 
     If segments overlap, the segment with the highest end in the offset's epoch wins. The caller
     must check that the metadata is complete (`RemoteLogMetadataManager.caught_up`).

@@ -261,7 +261,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return frozenset(tip for tip, partition in followed.items() if has_reached_end(partition))
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
-        super().partitions_of(topic_id, topic)  # raises at once unless all metadata is followed
+        # This raises at once unless all metadata is followed.
+        super().partitions_of(topic_id, topic)
         every = frozenset(range(self._partition_count()))
         ends = self._ends_of(every, _WHOLE_WAIT_MS)
         if not self._wait_applied(lambda: self._progress.has_reached(ends), _WHOLE_WAIT_MS):
@@ -292,7 +293,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         """
         readiness, identity = self._follower.readiness, self._follower.identity
         if not readiness.is_ready or identity is None:
-            raise RetriableError("the metadata is not ready", reason=readiness.reason)
+            raise RetriableError(
+                "cannot use the metadata: it is not ready", reason=readiness.reason
+            )
         return identity.partition_count
 
     def _followed(self, partitions: Iterable[TopicIdPartition]) -> dict[TopicIdPartition, int]:

@@ -95,16 +95,20 @@ class RecordKey:
 def parse_record_key(key: bytes) -> RecordKey:
     """Parse a key. Raises UnsupportedError for an unknown kind, CorruptError for a wrong length."""
     if not key:
-        raise CorruptError("the record has no key")
+        raise CorruptError("the record is invalid: it has no key")
     try:
         kind = RecordKind(key[0])
     except ValueError as error:
-        raise UnsupportedError("the record's kind is unknown", kind=key[0]) from error
+        raise UnsupportedError(
+            "cannot decode the record: its kind is unknown", kind=key[0]
+        ) from error
     subject_end = 1 + _subject_bytes(kind)
     key_end = subject_end if kind in CLUSTER_KINDS else subject_end + EVENT_ID_BYTES
     if len(key) != key_end:
         raise CorruptError(
-            "the record's key has a wrong length", kind=kind.name, length_bytes=len(key)
+            "the record is invalid: its key has a wrong length",
+            kind=kind.name,
+            length_bytes=len(key),
         )
     return RecordKey(kind=kind, subject=key[1:subject_end], event_id=key[subject_end:])
 

@@ -1,4 +1,4 @@
-"""Decides which registered processes are live, and by which clock. Pure.
+"""Decides which registered processes are live, and chooses the clock. Pure.
 
 | process | counts as gone if the age of its last heartbeat is at least |
 | --- | --- |

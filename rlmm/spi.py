@@ -121,7 +121,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     @property
     @abstractmethod
     def identity(self) -> TopicIdentity | None:
-        """The metadata topic to which positions refer; None until the first one is followed."""
+        """Return the metadata topic that positions refer to; None until the first is followed."""
 
     @abstractmethod
     def on_partition_leadership_changes(
@@ -228,7 +228,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
     @abstractmethod
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record that this fold cannot read and that concerns the partition, or None.
+        """Return a record that concerns the partition but is unreadable for this fold, or None.
 
         It can concern the partition alone, its topic, or the whole cluster. While such a record
         exists, queries work, but do not copy, trim or delete: the record may forbid it.

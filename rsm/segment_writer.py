@@ -230,7 +230,7 @@ class ObjectsWriter(SegmentWriter):
                 reuse=reuse,
             )
         except AlreadyExistsError:
-            self._written.remove(content.key)  # another writer created it, so it must stay
+            self._written.remove(content.key)  # Another writer created it, so it must stay.
             raise
 
     def _discard(self) -> None:

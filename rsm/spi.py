@@ -83,8 +83,8 @@ class SegmentWriter(ABC):
     possible, and each later call except `abort` raises the same error again. A process that dies
     may leave objects of the planned names. Not thread-safe.
 
-    Memory: what the store and the layout need. Appended bytes need more than a log that is written
-    as a whole: a layout in blocks buffers one block, and a writer that waits for its log occupies
+    Memory: what the store and the layout need. Appended bytes need more than a log written as a
+    whole. A layout in blocks buffers one block, and a writer that waits for its log occupies
     one part of the store's upload memory. A store may end a request that gets no bytes within its
     time limit, so a writer should not wait for long.
     """
@@ -168,7 +168,7 @@ class RemoteStorageManager(ABC):
 
     @property
     def can_reuse_unfinished(self) -> bool:
-        """Whether a writer can reuse the bytes of an unfinished writer (SegmentWriter.reuse)."""
+        """Return whether a writer can reuse an unfinished writer's bytes (SegmentWriter.reuse)."""
         return False
 
     @abstractmethod

@@ -57,7 +57,7 @@ class _AttemptSource:
             self.read_bytes += len(view)
             yield view
             self._attempt.check()
-        self._attempt.check()  # a streamed log may have waited long for its end
+        self._attempt.check()  # A streamed log may have waited long for its end.
 
     def acknowledge(self, length_bytes: int) -> None:
         acknowledge(self._source, length_bytes)

@@ -167,9 +167,9 @@ def _describe(
             found[topic] = future.result()
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
-            if error.code() < 0:  # a negative code means that librdkafka got no usable answer
+            if error.code() < 0:  # A negative code means that librdkafka got no usable answer.
                 raise InvalidConfigError(
-                    "the brokers do not answer",
+                    "cannot find the topic: the brokers do not answer",
                     servers=without_credentials(client.get("bootstrap.servers", "")),
                     reason=error.str(),
                     advice=_CHECK_ADDRESS,
@@ -189,7 +189,7 @@ def _request_timeout_s(timeout_ms: int) -> float:
     """Convert to seconds. Raises InvalidConfigError above MAX_TIMEOUT_MS."""
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
-            "the timeout is too long",
+            "the timeout is invalid: it is too long",
             option="timeoutMs",
             found=timeout_ms,
             expected=f"at most {MAX_TIMEOUT_MS} ms",

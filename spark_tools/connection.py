@@ -44,7 +44,7 @@ OPTIONS = frozenset({CONFIG, BOOTSTRAP, _SPARKS_BOOTSTRAP})
 KEYS = (
     OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, DEAD_LETTER_TOPIC} | RSM_KEYS
 )
-"""All keys that this module reads, except the client's, which librdkafka validates."""
+"""All keys read by this module, except the client's, which librdkafka validates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class StoreConnection:
 
     @property
     def key_prefix(self) -> str:
-        """The common prefix of all objects' names, without the final slash."""
+        """Return the common prefix of all objects' names, without the final slash."""
         return self.segment_settings.key_prefix
 
     @classmethod
@@ -107,12 +107,12 @@ class StoreConnection:
 
     @property
     def url(self) -> str:
-        """The store's address for people, without secrets."""
+        """Return the store's address for people, without secrets."""
         return store_url(self.settings, self.key_prefix)
 
     @property
     def listed_prefix(self) -> str:
-        """The prefix of all objects' names, with the final slash; empty if there is no prefix."""
+        """Return the prefix of all objects' names, with the final slash; empty without a prefix."""
         return f"{self.key_prefix}/" if self.key_prefix else ""
 
     def require_listing(self) -> None:
@@ -128,7 +128,7 @@ class StoreConnection:
 
     @property
     def keys(self) -> ObjectKeys:
-        """The names of segments' objects in this store."""
+        """Return the names of segments' objects in this store."""
         return ObjectKeys(prefix=self.key_prefix)
 
 
@@ -149,17 +149,17 @@ class ClusterConnection:
 
     @property
     def dead_letter_topic(self) -> str:
-        """The name of the dead-letter topic."""
+        """Return the name of the dead-letter topic."""
         return self.values.get(DEAD_LETTER_TOPIC, "__remote_segments_to_be_deleted")
 
     @property
     def dead_letter_topic_is_named(self) -> bool:
-        """Whether the user names the topic. If not, a missing topic means no dead letters yet."""
+        """Return whether the user names the topic; if not, the topic may not exist yet."""
         return DEAD_LETTER_TOPIC in self.values
 
     @property
     def orphan_grace_ms(self) -> int:
-        """The minimum age of an orphan, in ms. Raises InvalidConfigError."""
+        """Return the minimum age of an orphan, in ms. Raises InvalidConfigError."""
         text = self.values.get(_ORPHAN_GRACE, _DEFAULT_ORPHAN_GRACE)
         try:
             return parse_duration(text)

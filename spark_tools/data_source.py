@@ -120,7 +120,7 @@ class RlmDataSource(DataSource):
         self, options: ReadOptions, schema: StructType
     ) -> tuple[ReadOptions, Decoding]:
         decoding = self._decoding
-        if decoding is None:  # the user gave Spark a schema
+        if decoding is None:  # The user gave Spark a schema.
             decoding = resolve(options.decode, options.topics)
         return _with_schema(options, decoding, schema)
 
@@ -196,7 +196,7 @@ def _with_schema(
         )
     if wrong or not given:
         raise InvalidConfigError(
-            "the schema does not fit the data source",
+            "the schema is invalid: it does not fit the data source",
             found=", ".join(f"{name} {kind}" for name, kind in wrong.items()),
             expected=f"one or more of {decoded_ddl(options.columns, decoding)}",
             advice="Omit the schema, or use the expected columns",

@@ -1,4 +1,7 @@
-"""Defines access to files that a job keeps next to Spark's output (spark.hadoop_files)."""
+"""Defines access to files that a job keeps next to Spark's output.
+
+spark_tools.spark.hadoop_files implements it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Files(ABC):
 
     @abstractmethod
     def read(self, path: str) -> str:
-        """Return the text of a file; an empty text if it does not exist."""
+        """Return the text of a file; an empty string if it does not exist."""
 
     @abstractmethod
     def write(self, path: str, text: str) -> None:

@@ -16,7 +16,7 @@ from rsm.segment.errors import InvalidConfigError
 E = TypeVar("E", bound=Enum)
 UNLIMITED = 1 << 62
 """The value of `most` for an option that has no upper bound."""
-_MIN_LIKENESS = 0.75  # difflib's ratio; a less similar name is not suggested
+_MIN_LIKENESS = 0.75  # A name is suggested only if difflib's ratio reaches this value.
 
 
 class OptionType(Enum):
@@ -83,8 +83,9 @@ class SourceOption:
 
 
 class OptionValues:
-    """Represents the user's options. Names match in any case, because Spark lowers their case.
+    """Represents the user's options.
 
+    Names are case-insensitive, because Spark converts them to lower case.
     Methods that parse raise InvalidConfigError with the option, its value and the expected value.
     """
 
@@ -114,7 +115,7 @@ class OptionValues:
     def amount(self, option: SourceOption) -> int:
         """Parse a number, a duration or a size within the option's bounds.
 
-        Returns a duration in ms and a size in bytes; these are also the units of texts without one.
+        Returns a duration in ms and a size in bytes. A value without a unit is in the same unit.
         """
         text = self._given.get(option.name.lower(), option.default)
         try:

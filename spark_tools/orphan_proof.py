@@ -65,7 +65,7 @@ def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowled
         return f"the metadata names it as an object of {known.named[object_key]}"
     state = known.state
     if segment_state is _DELETED or state.deletion is not None:
-        return ""  # the whole segment, or the whole partition, is deleted
+        return ""  # The whole segment, or the whole partition, is deleted.
     if state.owner is None:
         return "the metadata does not know its partition, which may be another cluster's"
     if isinstance(name, StreamedKey):

@@ -20,5 +20,5 @@ class StoredPartition:
 
     @property
     def log(self) -> StoredLog:
-        """The readable part of the partition, computed on each access."""
+        """Return the readable part of the partition, computed on each access."""
         return StoredLog.of(self.topic_id_partition, self.state, self.segments)

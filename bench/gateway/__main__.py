@@ -1,6 +1,7 @@
 """Measures the gateway: `python -m bench.gateway [--out FILE] [--only NAME …] [--short]`.
 
-Consumers fetch with librdkafka's default settings, except those of the queue and its delays.
+Consumers use librdkafka's default settings, except for the size and the backoff of the fetch
+queue.
 The benchmarks of relayed and trimmed data run again with large fetches: up to 16 MiB of a partition
 instead of 1 MiB.
 """
@@ -42,7 +43,7 @@ BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] =
     "kafka-tiering": measure_kafka_tiering,
 }
 _ALTERNATION = (
-    "The compared ways run alternately, and every second round reverses their order. "
+    "The compared variants run alternately, and every second round reverses their order. "
     f"The first {WARM_UPS} rounds are a warm-up and are not measured."
 )
 
@@ -73,7 +74,10 @@ def main() -> int:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files for many idle clients. Child processes inherit the limit."""
+    """Raise the limit on open files, because many idle clients connect.
+
+    Child processes inherit the limit.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -51,7 +51,8 @@ def _measure(
         closing(open_chunk_storage(config.required_storage())) as storage,
         WireClient(address) as client,
     ):
-        client.first_bytes_s(topic_id, stage.trimmed.end_offset)  # local, to warm the connection
+        # This local read warms the connection.
+        client.first_bytes_s(topic_id, stage.trimmed.end_offset)
         reads_ms: list[float] = []
         fetches_ms: list[float] = []
         random = Random(1)

@@ -23,7 +23,8 @@ def measure_idle_connections(stage: GatewayStage, readers: Readers) -> list[Meas
     count = stage.sizes.idle_connections
     who = f"{count:,} idle clients"
     direct, relayed = relay_ways(stage, DEFAULT_FETCHES, consumers=1, who=who)
-    readers.alternate(direct, relayed)  # allocates one consumer's memory before the first sample
+    # This allocates one consumer's memory before the first sample.
+    readers.alternate(direct, relayed)
     before_bytes = stage.gateway.resident_bytes()
     with ExitStack() as clients:
         for _ in range(count):

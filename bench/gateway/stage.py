@@ -24,7 +24,7 @@ from tests.services.waiting import wait_until
 
 TIERED = "bench-tiered"
 _TRIMMED_DEADLINE_S = 180.0
-_KEPT_SEGMENTS = 1  # rolled segments; the active one does not count
+_KEPT_SEGMENTS = 1  # The active segment does not count.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def wait_trimmed(dataset: Dataset) -> OffsetRange:
         return len(dataset.source().local_log(partition).rolled) <= _KEPT_SEGMENTS
 
     wait_until(is_trimmed, _TRIMMED_DEADLINE_S, "the topic is trimmed", interval_s=0.2)
-    os.sync()  # the first run must not wait for earlier writes
+    os.sync()  # The first run must not wait for earlier writes.
     log = dataset.source().local_log(partition)
     starts = [segment.offsets.start_offset for segment in log.rolled]
     return OffsetRange(start_offset=0, end_offset=min([*starts, log.active_base_offset]))

@@ -18,7 +18,7 @@ from rlm.wire.client import ProtocolClient
 from rlm.wire.error_codes import ErrorCode, error_name
 from rlm.wire.schema import Message
 
-FETCH_BYTES = 1 << 20  # the default of consumers
+FETCH_BYTES = 1 << 20  # Consumers have the same default.
 _FETCH_ALL_BYTES = 50 << 20
 _MAX_WAIT_MS = 500
 _MAX_RESPONSE_BYTES = 128 << 20

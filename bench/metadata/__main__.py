@@ -22,7 +22,7 @@ from tests.services.kafka import KafkaCluster
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _LOOKUPS = 50_000
 _HEAP_PEER_SEGMENTS = 1_000_000
-_MEASURED_SEGMENTS = 1_000_000  # with fewer, the client's start takes most of the time
+_MEASURED_SEGMENTS = 1_000_000  # With fewer, the client's start takes most of the time.
 _FOLDED = at_least(150_000, floor=60_000)
 _MEMORY_MIB = at_most(300)
 _ALTERNATION = "Each run reads, folds and looks up in separate processes."

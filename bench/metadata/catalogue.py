@@ -28,7 +28,7 @@ _PARTITIONS_PER_TOPIC = 10
 _BROKERS = 20
 SEGMENT_BYTES = 64 << 20
 _NOW_MS = 1_700_000_000_000
-_AT_ONCE = 20  # concurrent copies, each of a different partition
+_AT_ONCE = 20  # Each concurrent copy is of a different partition.
 _SEGMENT_KIND = bytes((RecordKind.SEGMENT,))
 _STATES = {
     SegmentState.COPY_SEGMENT_STARTED: pb_segment.COPY_SEGMENT_STARTED,

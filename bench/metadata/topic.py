@@ -60,7 +60,7 @@ def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
     producer = Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "enable.idempotence": True,  # otherwise a retry can write a record twice
+            "enable.idempotence": True,  # Without it, a retry can write a record twice.
             "linger.ms": 20,
             "log_level": 3,
         }

@@ -34,7 +34,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _BATCH = FollowerSettings().max_records_per_step
 _POLL_MS = 500
-_WARM_UP = 20_000  # lookups that bring shared parts of the cache into memory
+_WARM_UP = 20_000  # These lookups bring shared parts of the cache into memory.
 _IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
 _LOOKED_UP_AGAIN, _TIMES_AGAIN = 2_000, 25
@@ -62,7 +62,7 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
     topic = open_topic(bootstrap_servers, topic_name)
     cache = MetadataCache(RocksDbStore(Path(directory)))
     applier = Applier(topic, cache, Progress())
-    cache.set_bulk_mode(enabled=True)  # as the follower does until it is ready
+    cache.set_bulk_mode(enabled=True)  # The follower does the same until it is ready.
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
     count, cpu_s, started_s = 0, _cpu_s(), time.monotonic()
     while count < 2 * segments:
@@ -93,7 +93,7 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
     _find(cache.finished_segment, segments // 2)
     opened_s = time.monotonic() - started_s
     _until_idle_s()
-    for table in Path(directory).glob("*.sst"):  # warm the page cache
+    for table in Path(directory).glob("*.sst"):  # This warms the page cache.
         table.read_bytes()
     find = cache.finished_segment
     figures = _look_up_at_random(find, segments, lookups)

@@ -27,7 +27,7 @@ from tests.services.s3 import S3Server, credentials_environment
 
 _RECORD_BYTES = 200
 _MIB = 1 << 20
-_ALTERNATION = "The compared ways run alternately."
+_ALTERNATION = "The compared variants run alternately."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

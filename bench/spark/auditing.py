@@ -156,7 +156,7 @@ def audit(
     open_it = partial(open_metadata, connection, timeout_ms=_TIMEOUT_MS)
     settings = AuditSettings(grace_ms=0, objects_per_range=20_000, verify_checksums=False)
     store = connection.store if endpoint else GeneratedStore.of(segments, connection.store)
-    spark.range(1).count()  # starts Spark before the measurement
+    spark.range(1).count()  # This starts Spark before the measurement.
     start = time.monotonic()
     result = Audit(spark, store, open_it, settings, SystemClock()).run()
     seconds = time.monotonic() - start

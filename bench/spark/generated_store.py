@@ -51,7 +51,7 @@ class _GeneratedStorage(MemoryChunkStorage):
         }
         for start in sorted(prefixes):
             if start + "~" < after:
-                continue  # all names of the partition sort before `after`
+                continue  # All names of the partition sort before `after`.
             for number in range(prefixes[start], self._segments, catalogue.PARTITIONS):
                 base = f"{start}{catalogue.start_offset(number):020}"
                 if number != _AWAY and base + "~" > after:

@@ -146,7 +146,7 @@ def _repair(
     kafka = connector_options(connection.client, {})
     with open_snapshot(connection, timeout_ms=60_000) as metadata:
         job = RepairJob(spark, connection, settings, kafka, metadata)
-        os.sync()  # the job must not wait for earlier writes
+        os.sync()  # The job must not wait for earlier writes.
         start = time.monotonic()
         job.run()
         seconds = time.monotonic() - start
@@ -170,7 +170,7 @@ def _write_records(
     producer = Producer(
         {
             **connection.client,
-            "enable.idempotence": True,  # otherwise a retry can write a claim after its segments
+            "enable.idempotence": True,  # Without it, a retry can write a claim after its segments.
             "linger.ms": 20,
             "queue.buffering.max.messages": 10**6,
         }

@@ -26,7 +26,7 @@ def main() -> int:
     if options.short:
         sizes = BenchSizes(total_bytes=256 << 20, runs=1)
     method = Method(
-        runs=sizes.runs, alternation="All ways run alternately.", is_short=options.short
+        runs=sizes.runs, alternation="All variants run alternately.", is_short=options.short
     )
     return run_benchmark(
         "bench-storage", method, lambda console: [measure_storage(sizes, console)], options.out

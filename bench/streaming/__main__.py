@@ -18,7 +18,7 @@ from bench.streaming.offloading import measure_offloading
 
 
 def main() -> int:
-    """Run the benchmarks that the command line selects; return the exit code."""
+    """Run the benchmarks with the options of the command line; return the exit code."""
     parser = option_parser("bench.streaming", __doc__)
     parser.add_argument(
         "--short", action="store_true", help="use a quarter of the data, and run once"
@@ -28,7 +28,9 @@ def main() -> int:
     if options.short:
         sizes, load = BenchSizes(total_bytes=256 << 20, runs=1), Load(seconds=10.0)
     method = Method(
-        runs=sizes.runs, alternation="The compared ways run alternately.", is_short=options.short
+        runs=sizes.runs,
+        alternation="The compared variants run alternately.",
+        is_short=options.short,
     )
     return run_benchmark(
         "bench-streaming",

@@ -63,7 +63,7 @@ class Dashboard:
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels, in the order of the dashboard."""
+        """Return all panels, in the order of the dashboard."""
         return tuple(panel for row in self.rows for panel in row.panels)
 
 

@@ -89,7 +89,7 @@ GATEWAY = Dashboard(
                     ("rlm_gateway_fetches_awaiting_permit", _OF_PROCESS),
                 ),
                 lines(
-                    "Delay by the quota",
+                    "Delay caused by the quota",
                     "Average delay of the fetches that the remote-read quota delayed.",
                     (f"{rate(f'{_DELAY}_sum')} / {rate(f'{_DELAY}_count')}", ""),
                     unit="ms",

@@ -9,14 +9,14 @@ _OF_PROCESS = "{{instance}} {{process}}"
 METADATA = Dashboard(
     uid="rlm-metadata",
     title="rlm: metadata",
-    meaning="How processes follow the metadata topic, and their caches of it.",
+    meaning="How processes follow the metadata topic and cache it.",
     rows=(
         Row(
             title="Readiness",
             panels=(
                 number(
                     "Processes with current metadata",
-                    "This should be the number of all managers and gateways.",
+                    "This should equal the total number of managers and gateway workers.",
                     ("count(rlm_metadata_ready == 1)", ""),
                     if_empty="0",
                 ),
@@ -31,7 +31,7 @@ METADATA = Dashboard(
                     ("rlm_metadata_lag_events", _OF_PROCESS),
                 ),
                 lines(
-                    "Partitions that catch up",
+                    "Partitions that are catching up",
                     "Followed metadata partitions for which the process answers no queries yet.",
                     ("rlm_metadata_partitions_catching_up", _OF_PROCESS),
                 ),
@@ -60,7 +60,8 @@ METADATA = Dashboard(
                 ),
                 lines(
                     "Failures and rebuilds",
-                    "In an hour: failed reads of the topic or writes of the cache, and rebuilds.",
+                    "In the last hour: failed reads of the topic, failed writes to the cache, and "
+                    "rebuilds of the cache.",
                     (increase("rlm_metadata_failures_total", "1h"), "failures"),
                     (increase("rlm_metadata_rebuilds_total", "1h"), "rebuilds"),
                 ),
@@ -101,7 +102,8 @@ METADATA = Dashboard(
                 ),
                 lines(
                     "Memory",
-                    "Bytes of memory with blocks read from disk, and with changes not written yet.",
+                    "Bytes of memory that the cache uses for blocks read from disk, and for "
+                    "changes not written yet.",
                     ("rlm_metadata_cache_block_cache_bytes", f"{_OF_PROCESS} blocks"),
                     ("rlm_metadata_cache_write_buffer_bytes", f"{_OF_PROCESS} changes"),
                     unit="bytes",

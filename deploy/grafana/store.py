@@ -224,7 +224,7 @@ STORE = Dashboard(
                 ),
                 lines(
                     "Damaged or skipped",
-                    "In a day: times that an object was damaged, and segments that were skipped.",
+                    "In a day: times that an object was damaged, and skipped segments.",
                     (increase("rlm_scrub_damaged_objects_total", "1d"), "damaged"),
                     (increase("rlm_scrub_skipped_segments_total", "1d"), "skipped"),
                 ),

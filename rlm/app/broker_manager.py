@@ -3,7 +3,7 @@
     cycle        runs one LeaderCycle every remote.log.manager.task.interval.ms
     store        checks at the same interval that the store can be reached
     removal      deletes the objects of deleted topics
-    anomalies    checks the objects that are recorded as missing or corrupt
+    anomalies    checks the objects recorded as missing or corrupt
     scrub        checks all stored objects for damage
     streams      finds partitions whose stream is due
     originals    mirrors the originals of topics to the store
@@ -279,7 +279,7 @@ class BrokerManager:
             return
         self._require_ready()
         if not self._is_address_decided.is_set():
-            return  # the thread `access` reports why, and wakes this thread after the decision
+            return  # The thread `access` reports why, and wakes this thread after the decision.
         self._contact.begin()
         address = self._access.address
         reasons = self._reasons()

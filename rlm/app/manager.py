@@ -318,5 +318,5 @@ def _limits(config: Config) -> PolicyLimits:
         idle_copy_ms=config.copying.idle_ms,
         offload=config.offloading.settings(),
         merges_streams=config.offloading.merges_streams,
-        can_shed=not has_plugin(config),  # a plug-in's error does not prove an outage
+        can_shed=not has_plugin(config),  # A plug-in's error does not prove an outage.
     )

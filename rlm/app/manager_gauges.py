@@ -86,7 +86,7 @@ class ManagerGauges:
         labels = (tip.topic, str(tip.partition))
         self._start_counters(tip.topic)
         if report.lag_bytes is None or report.lag_segments is None:
-            return  # this cycle did not compute them, so the last values stay
+            return  # This cycle did not compute the values, so the last ones stay.
         self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
         self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)

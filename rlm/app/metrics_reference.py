@@ -15,16 +15,16 @@ from rsm.segment.errors import TieredStorageError
 
 _HEAD = """# Metrics
 
-`/metrics` on `metrics.listener` serves the metrics of all processes of a host. There each metric
-has the label `process`, too. The first two metrics are the supervisor's. Counters start at 0 when
+`/metrics` on `metrics.listener` serves the metrics of all processes of a host. There, each metric
+also has the label `process`. The first two metrics are the supervisor's. Counters start at 0 when
 their process starts. Most counters with labels appear when they first count an event.
 `rlm_gaps_recorded_total` and `rlm_dead_letters_total` appear at 0 when the broker begins to lead a
-partition of the topic. The unit `count` is the number of the things that the meaning names.
+partition of the topic. A metric with the unit `count` counts the things that its meaning names.
 `make docs` writes this page.
 
-A label has one of the listed values. Where the table describes values instead, the set is open: a
-new version, a library, a plug-in or your own names can add one. The class of an error is one of
-these, a class derived from one of these, or a class of Python or of a plug-in:
+A label has one of the listed values. Where the table describes values instead, the set is open:
+new versions, libraries, plug-ins and names that you choose can add values. The class of an error is
+one of the following classes, a subclass of one, or a class of Python or a plug-in:
 
 {classes}
 

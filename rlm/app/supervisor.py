@@ -161,7 +161,7 @@ def _config_problem(config_path: Path) -> str:
     """Return the first error of the current file, else of the host; empty if there is none."""
     try:
         return next((str(problem) for problem in host_problems(config_path)), "")
-    except InvalidConfigError as error:  # the file cannot be read
+    except InvalidConfigError as error:  # The file cannot be read.
         return str(error)
 
 

@@ -38,7 +38,7 @@ class Bootstrap:
     def __init__(self, servers: Iterable[tuple[str, int]], connector: BrokerConnector) -> None:
         self._servers = tuple(servers)
         self._connector = connector
-        self._first = 0  # the index to try first; any value works, so threads may overwrite it
+        self._first = 0  # This server is tried first. Any index works, so threads may overwrite it.
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
         """Fetch a reachable server's view of `topics`; of all topics if None.

@@ -32,7 +32,9 @@ def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) ->
     )
     response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=(resource,)))
     if not response.results:
-        raise RetriableError("the broker's response lacks its settings", node_id=node_id)
+        raise RetriableError(
+            "cannot read the broker's settings: the response lacks them", node_id=node_id
+        )
     row = response.results[0]
     if row.error_code != ErrorCode.NONE:
         raise error_of(row.error_code, node_id=node_id, reason=row.error_message)
@@ -50,5 +52,6 @@ def read_transaction_max_timeout_ms(broker: Requester, node_id: int) -> int:
         return int(values[TRANSACTION_MAX_TIMEOUT_MS])
     except (ValueError, LookupError) as error:
         raise CorruptError(
-            f"the broker's {TRANSACTION_MAX_TIMEOUT_MS} is missing or not a number", node_id=node_id
+            f"cannot read the broker's {TRANSACTION_MAX_TIMEOUT_MS}: it is missing or not a number",
+            node_id=node_id,
         ) from error

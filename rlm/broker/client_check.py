@@ -45,15 +45,16 @@ def check_client(client: Mapping[str, str]) -> None:
             pass
     except KafkaException as error:
         raise _refused(client, error.args[0].str()) from error
-    except (AttributeError, TypeError, ValueError) as error:  # keys that take Python objects
+    except (AttributeError, TypeError, ValueError) as error:
+        # Keys that take Python objects cause these errors.
         raise _refused(client, str(error)) from error
-    security_of(client)  # last: the clients report an unknown key better
+    security_of(client)  # This comes last, because the clients report unknown keys better.
 
 
 def _require_readable(key: str, path: str) -> None:
     try:
         is_readable = os.access(path, os.R_OK)
-    except ValueError:  # the path contains a null character
+    except ValueError:  # The path contains a null character.
         is_readable = False
     if not is_readable:
         raise InvalidConfigError(

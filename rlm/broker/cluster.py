@@ -101,7 +101,9 @@ class ClusterView:
         """Return the live broker with that id. Raises NotFoundError if there is none."""
         found = self.brokers.get(node_id)
         if found is None:
-            raise NotFoundError("the cluster has no live broker of this id", node_id=node_id)
+            raise NotFoundError(
+                "cannot find the broker: the cluster has no live broker of this id", node_id=node_id
+            )
         return found
 
     def led_by(self, node_id: int) -> Mapping[TopicIdPartition, int]:
@@ -133,7 +135,7 @@ def _view_of(response: MetadataResponse) -> ClusterView:
     if response.error_code != ErrorCode.NONE:
         raise error_of(response.error_code)
     if response.cluster_id is None:
-        raise CorruptError("the broker's response lacks the cluster id")
+        raise CorruptError("cannot read the cluster's metadata: the response lacks the cluster id")
     described = [each for each in response.topics if each.error_code == ErrorCode.NONE]
     without_id = [each.name for each in described if each.topic_id == NULL_ID]
     return ClusterView(
@@ -159,7 +161,9 @@ def _view_of(response: MetadataResponse) -> ClusterView:
 
 def _topic_of(row: MetadataResponseTopic) -> TopicView:
     if row.name is None:
-        raise CorruptError("the broker describes a topic without its name", topic_id=row.topic_id)
+        raise CorruptError(
+            "cannot read the cluster's metadata: a topic has no name", topic_id=row.topic_id
+        )
     partitions = sorted(map(_partition_of, row.partitions), key=lambda each: each.partition)
     return TopicView(
         topic=row.name,

@@ -161,7 +161,8 @@ class OwnBroker(Broker):
             address = view.broker(self._node_id)
         except NotFoundError as error:
             raise RetriableError(
-                "this host's broker is not registered in the cluster", node_id=self._node_id
+                "cannot connect to this host's broker: it is not registered in the cluster",
+                node_id=self._node_id,
             ) from error
         return self._bootstrap.open(address)
 

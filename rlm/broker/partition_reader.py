@@ -198,7 +198,7 @@ class PartitionReader:
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
-            "group.id": "rlm-read",  # never joined
+            "group.id": "rlm-read",  # The consumer needs an id, but never joins the group.
             "isolation.level": "read_committed" if committed else "read_uncommitted",
         }
 

@@ -23,7 +23,7 @@ class RecordDeletion:
     leader_epoch: int
 
     def __post_init__(self) -> None:
-        # -1 is the protocol's "up to the high watermark", which no caller may request.
+        # The protocol's -1 means "up to the high watermark", which no caller may request.
         if self.before_offset < 0 or self.leader_epoch < 0:
             raise ValueError(f"the deletion is invalid: offset or epoch is below 0: {self}")
 

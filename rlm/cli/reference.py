@@ -29,16 +29,16 @@ code 1 is for:
 
 - a broker, a manager or the store that does not answer in time, or denies a permission,
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,
-- stored data that is corrupt, or that this version cannot read,
+- corrupt stored data, or stored data that this version cannot read,
 - a host that is not ready for `rlm run` yet: a disk is not mounted, or a port is occupied,
-- work that another process took over, or a wait that reached its time limit.
+- work that another process took over, or a wait past its time limit.
 
 The same command can succeed later, and it may have done a part of its work. Exit code 2 is for:
 
 - an unknown option, a value out of range, options that exclude each other, and a missing `--yes`,
 - a configuration file that is missing or invalid, or does not fit this host,
-- a cluster that the command cannot reach, or that refuses its first request,
-- a state that forbids the command: a topic that cannot be tiered, a pause, a live process.
+- a cluster that is unreachable or refuses the command's first request,
+- a state that forbids the command: a topic unsuitable for tiering, a pause, a live process.
 
 The command has changed nothing, and fails again if you only repeat it. A command that waits for
 managers can find such a state later; the managers' earlier work stays. If a command reports a
@@ -47,7 +47,7 @@ condition with its exit code, its description says so.
 | command | what it does |
 |---|---|
 """
-_KEEPS_LINES = "\b"  # click's mark of a paragraph whose lines it does not join
+_KEEPS_LINES = "\b"  # With this mark, click does not join the lines of a paragraph.
 
 
 def render() -> str:

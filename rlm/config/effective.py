@@ -79,7 +79,7 @@ def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
 
 
 def secret_settings(path: Path) -> Mapping[str, str]:
-    """Return the values of a file that no text may show, by key.
+    """Return the file's secret values by key; no output may show them.
 
     Raises InvalidConfigError. Omits a plug-in's numbers and short values, such as `true`, unless
     the key suggests a secret: masking them everywhere would make other text unreadable.

@@ -116,9 +116,9 @@ class GatewayLimitsConfig(Section):
     authorization_age_ms: Annotated[int, Field(ge=-1, le=1_000)] = Field(
         default=-1,
         validation_alias="gateway.fetch.authorization.max.age.ms",
-        description="How long the gateway reuses a broker's OFFSET_OUT_OF_RANGE response, which "
-        "shows that the client may read the partition. The gateway reuses it for further fetches "
-        "of the same client and partition. 0: the gateway asks the broker for each fetch. -1: 0 "
-        "for clients with SASL, 100 ms for others. Higher: fewer requests to the broker, and a "
-        "revoked right takes effect later.",
+        description="How long the gateway reuses a broker's OFFSET_OUT_OF_RANGE response as "
+        "proof of the client's right to read the partition. The gateway reuses it for further "
+        "fetches of the same client and partition. 0: the gateway asks the broker for each fetch. "
+        "-1: 0 for clients with SASL, 100 ms for others. Higher: fewer requests to the broker, and "
+        "a revoked right takes effect later.",
     )

@@ -12,7 +12,7 @@ _LOOPBACK_NAMES = frozenset(
 def is_loopback(host: str) -> bool:
     """Return whether every host reaches itself at this name or address."""
     name = host.lower().removesuffix(".")
-    if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # .localhost: RFC 6761
+    if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # RFC 6761 reserves .localhost.
         return True
     address = _address_of(host)
     return address is not None and address.is_loopback

@@ -57,7 +57,7 @@ _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
 _REMOVE_IT = "Remove it: docs/config.md has all settings"
-_LEAST_LIKENESS = 0.6  # difflib ratio: a less similar key is not suggested
+_LEAST_LIKENESS = 0.6  # A key with a lower difflib ratio is not suggested.
 
 S = TypeVar("S", bound=Section)
 
@@ -167,7 +167,7 @@ def config_problems(
     if not found:
         try:
             load_config(path)
-        except InvalidConfigError as error:  # settings that contradict each other
+        except InvalidConfigError as error:  # The settings contradict each other.
             found.append(error)
     return tuple(found)
 
@@ -210,7 +210,7 @@ def _check_stream_buffer(properties: Properties, config: Config) -> None:
     is_used = STREAM_BUFFER_KEY in properties.entries or config.offloading.mode == "stream"
     if is_used and buffer_bytes < part_bytes:
         raise properties.invalid(
-            "the buffer is smaller than a part of an upload",
+            "the setting is invalid: the buffer is smaller than a part of an upload",
             STREAM_BUFFER_KEY,
             buffer_bytes=buffer_bytes,
             part_bytes=part_bytes,
@@ -225,7 +225,7 @@ def _check_rollover(properties: Properties, config: Config) -> None:
     count: it removes each record from the local log only after the record is stored.
     """
     if ROLLOVER_KEY not in properties.entries:
-        return  # each topic compares the default with its own retention
+        return  # Each topic compares the default with its own retention.
     rollover_ms, defaults = config.offloading.segment_rollover_ms, config.topic_defaults
     for key, limit_ms in (
         ("log.retention.ms", defaults.retention_ms),
@@ -233,7 +233,7 @@ def _check_rollover(properties: Properties, config: Config) -> None:
     ):
         if limit_ms is not None and 0 <= limit_ms < rollover_ms:
             raise properties.invalid(
-                f"the rollover time is longer than {key}",
+                f"the setting is invalid: the rollover time is longer than {key}",
                 ROLLOVER_KEY,
                 rollover_ms=rollover_ms,
                 retention_ms=limit_ms,

@@ -349,8 +349,8 @@ class ProcessConfig(Section):
     restart_backoff_max_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="process.restart.backoff.max.ms",
-        description="Maximum pause before the supervisor restarts a process. Lower: a process that "
-        "keeps failing restarts more often.",
+        description="Maximum pause before the supervisor restarts a process. Lower: the supervisor "
+        "restarts a repeatedly failing process more often.",
     )
     logging_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO",

@@ -1,1 +1,1 @@
-"""Represents what managers learn from logs and brokers, as values that policies decide on."""
+"""Represents managers' knowledge of logs and brokers, as values that policies decide on."""

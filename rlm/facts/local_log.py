@@ -47,7 +47,7 @@ class CommittedTail:
 
     @property
     def is_whole_file(self) -> bool:
-        return False  # the file grows
+        return False  # The file still grows.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ class MetricUnit(StrEnum):
     OFFSET = "offset"
 
 
-_IN_A_LINE_COUNT = 3  # explained values of a label
+_IN_A_LINE_COUNT = 3  # A line has space for this many explained values of a label.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,9 +43,9 @@ DISK_CACHE_RESULT = explained(
 DROP_REASON = explained(
     "reason",
     partition_deleted="its partition is deleted",
-    segment_deleted="its deletion has started",
-    below_log_start="it ends below the log start",
-    unknown="the metadata does not know the segment",
+    segment_deleted="the deletion of its segment has started",
+    below_log_start="its segment ends below the log start",
+    unknown="the metadata topic has no record of its segment",
 )
 GAP_REASON = explained(
     "reason",
@@ -92,7 +92,7 @@ REFUSAL = explained(
     body_too_large="the request is too large",
     no_secret="the manager has not read the cluster's secret yet",  # noqa: S106 - a reason
     unknown_secret="the manager does not accept the secret",  # noqa: S106 - a reason
-    wrong_target="the request is for another process, or for one before a restart",
+    wrong_target="the request is for another process, or for an earlier incarnation of this one",
     wrong_signature="the signature does not match the request",
     outside_window="the time of the request is too old or in the future",
     replayed="the manager has received the request before",
@@ -122,8 +122,8 @@ TRIM_BLOCKED = one_of(
 )
 EXPIRY_BLOCKED = explained(
     "reason",
-    paused="`rlm pause` stops it",
+    paused="`rlm pause` stops deletions",
     share_per_cycle="the rest expires later",
-    read_lease="a job reads it",
-    gateway_behind="a live gateway has not read the metadata yet",
+    read_lease="a job reads the data",
+    gateway_behind="a live gateway has not read the newest metadata yet",
 )

@@ -202,7 +202,7 @@ _MEASURES: tuple[Measure[MetadataMetrics], ...] = (
     _gauge(
         "rlm_metadata_cache_write_buffer_bytes",
         MetricUnit.BYTES,
-        "Bytes of memory with changes that the cache has not written to its tables yet.",
+        "Bytes of memory that the cache uses for changes not yet written to its tables.",
         lambda m: m.write_buffer_bytes,
     ),
 )

@@ -101,8 +101,8 @@ class Metrics(StorageMetrics):
         self.copies_written_off = self._counter(
             "rlm_copies_written_off",
             MetricUnit.COUNT,
-            "Attempts to copy, stream or merge segments that the manager gave up because they hung "
-            "past their deadline.",
+            "Copy, stream and merge attempts that the manager gave up because they hung past their "
+            "deadline.",
             labels.BY_TOPIC,
         )
         self.remote_copy_lag_bytes = self._gauge(
@@ -132,8 +132,8 @@ class Metrics(StorageMetrics):
         self.copies_hanging = self._gauge(
             "rlm_copies_hanging",
             MetricUnit.COUNT,
-            "Attempts to copy, stream or merge segments that were given up and have not returned. "
-            "Each still occupies a thread.",
+            "Given-up copy, stream and merge attempts that have not returned. Each still occupies "
+            "a thread.",
             (),
         )
         self.streams_open = self._gauge(
@@ -158,7 +158,8 @@ class Metrics(StorageMetrics):
         self.streams = self._attempts(
             "rlm_stream",
             "stream a segment",
-            written="Bytes of segments that streams stored. The bytes of copies include them.",
+            written="Bytes of segments that streams stored. "
+            "`kafka_server_remote_copy_bytes_total` includes them.",
         )
         self.stream_reused_bytes = self._counter(
             "rlm_stream_reused_bytes",
@@ -262,7 +263,7 @@ class Metrics(StorageMetrics):
         self.object_anomalies = self._gauge(
             "rlm_stored_object_anomalies",
             MetricUnit.COUNT,
-            "Objects of finished segments with a recorded anomaly.",
+            "Objects that have a recorded anomaly, in finished segments.",
             (*labels.BY_PARTITION, labels.ANOMALY_KIND),
         )
         self.local_trimmed_bytes = self._counter(
@@ -274,7 +275,8 @@ class Metrics(StorageMetrics):
         self.broker_retention_limited = self._counter(
             "rlm_broker_retention_limited",
             MetricUnit.COUNT,
-            "Times that the manager found a broker retention that deletes data of a tiered topic.",
+            "Checks that found a limited broker retention on a tiered topic. The broker can then "
+            "delete its data.",
             labels.BY_TOPIC,
         )
 

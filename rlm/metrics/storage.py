@@ -36,8 +36,8 @@ class StorageMetrics(DescribedMetrics):
         self._plugin_errors = self._counter(
             "rlm_plugin_errors",
             MetricUnit.COUNT,
-            "Plug-in calls that raised an error outside of the interface, returned a wrong result, "
-            "or did not return in time.",
+            "Plug-in calls that raised an error not defined by the interface, returned a wrong "
+            "result, or did not return in time.",
             labels.PLUGIN,
         )
         self.bucket_accessible = self._gauge(

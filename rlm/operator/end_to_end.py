@@ -181,7 +181,7 @@ class EndToEndCheck:
     def _create(self, canary: _Canary) -> bool:
         topic = canary.topic
         with self._rows.step("created", topic.name) as step:
-            canary.is_created = True  # the broker may create it without a response
+            canary.is_created = True  # The broker may create it without a response.
             self._create_with(topic, topic.config_choices)
             self._await_known(topic.name)
         return step.has_passed
@@ -234,7 +234,7 @@ class EndToEndCheck:
                 with self._rows.step("written through", gateways[number]):
                     records = self._write_at(gateways[number], canary, records)
             if records and self._write_at(None, canary, records):
-                return  # the partition's "stored" row reports this
+                return  # The partition's "stored" row reports the failure.
 
     def _write_at(
         self, address: str | None, canary: _Canary, records: Sequence[CanaryRecord]
@@ -250,7 +250,7 @@ class EndToEndCheck:
 
     def _await_stored(self, canary: _Canary, partition: TopicIdPartition, reserve_ms: int) -> None:
         with self._rows.step("stored", canary.target(partition)):
-            wanted = canary.ends[partition.partition] - 1  # the last record's segment is active
+            wanted = canary.ends[partition.partition] - 1  # The last record's segment is active.
             leader = canary.topic.leaders[partition.partition]
             if wanted < 1:
                 raise RetriableError("cannot check copies: the broker accepted too few records")

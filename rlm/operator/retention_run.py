@@ -32,7 +32,7 @@ class RetentionManagers(Protocol):
 def run_retention(
     managers: RetentionManagers, clock: Clock, *, timeout_ms: int
 ) -> Sequence[RetentionPreview]:
-    """Run cycles until nothing is due; return the final previews, which show what is blocked.
+    """Run cycles until nothing is due; return the final previews, with blocked trims and expiry.
 
     Raises RetriableError at the time limit; the managers then continue by themselves.
     """

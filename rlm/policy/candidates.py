@@ -108,7 +108,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 
 
 def copy_blocked(view: PartitionView) -> Blocked | None:
-    """Return what blocks the oldest segment that is not stored; None if nothing does.
+    """Return what blocks the oldest unstored segment; None if nothing does.
 
     For a stream, returns what blocks its oldest unstored committed records.
     """

@@ -59,7 +59,7 @@ def contradicted(
     stored: Sequence[StoredRange],
     segments: Iterable[RemoteLogSegmentMetadata],
 ) -> Iterator[tuple[int, RemoteLogSegmentMetadata]]:
-    """Yield finished segments that an election cut off, each with the first offset that it lost.
+    """Yield finished segments that an election cut off, each with its first lost offset.
 
     Considers only segments whose offsets the lineage covers: a lineage that does not reach back to
     a segment does not contradict it.

@@ -1,4 +1,4 @@
-"""Decides which damaged segments to copy again, which are lost, and which may be deleted. Pure.
+"""Decides which damaged segments to copy again, to record as lost, or to delete. Pure.
 
 Only damage that this manager itself found counts; a report alone starts none of this. While the
 broker has the offsets of a damaged segment, and no undamaged finished segment contains them, the

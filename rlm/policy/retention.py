@@ -51,7 +51,7 @@ class Breach:
 def breaches(
     pieces: Sequence[LogPiece], limits: Limits, *, total_bytes: int, wall_ms: int
 ) -> tuple[Breach, ...]:
-    """Return the oldest pieces that are over a limit, ascending; stops at the first that is not."""
+    """Return the oldest pieces over a limit, ascending; stops at the first within the limits."""
     found = []
     left_bytes = total_bytes
     for piece in pieces:

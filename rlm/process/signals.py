@@ -57,7 +57,8 @@ def signal_inbox(signals: Sequence[signal.Signals]) -> Iterator[SignalInbox]:
     `defer_reload_signal` and rlm.process.os_child block SIGHUP.
     """
     read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    # If there were no handler, the default action would run. The wakeup fd gets its number.
+    # If there were no handler, the default action would run. Python writes the signal's number to
+    # the wakeup fd.
     previous = {number: signal.signal(number, lambda *_: None) for number in signals}
     previous_fd = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)

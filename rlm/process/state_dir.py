@@ -54,7 +54,7 @@ def nearly_full_disk(
     nearest = next((each for each in (path, *path.absolute().parents) if each.exists()), path)
     try:
         free_bytes = usage(nearest).free
-    except OSError:  # check_state_dir reports what cannot be read
+    except OSError:  # `check_state_dir` reports an unreadable directory.
         return None
     if free_bytes >= _LEAST_FREE_BYTES:
         return None

@@ -90,7 +90,8 @@ class ReadAnomalies:
         self._open: dict[UUID, OpenAnomaly] = {}
         self._closed: dict[UUID, ClosedAnomaly] = {}
         self._logged_segments: set[RemoteLogSegmentId] = set()
-        self._closed_segments: dict[RemoteLogSegmentId, int] = {}  # monotonic time, oldest first
+        # The times are monotonic, and the oldest comes first.
+        self._closed_segments: dict[RemoteLogSegmentId, int] = {}
         self._unlogged_count = 0
         self._summary_at_ms = 0
         self._lock = threading.Lock()
@@ -140,7 +141,7 @@ class ReadAnomalies:
 
     def record_success(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:
         """Record a successful read; close each anomaly whose failed offsets were all read."""
-        if not self._open:  # the usual case
+        if not self._open:  # Most reads end here, without the lock.
             return
         closed = []
         with self._lock:

@@ -307,10 +307,11 @@ class ChunkWindow:
         earlier = self._run_at(position, at_least_offset)
         self._extend(chunk, earlier, RunEnd(position=run.position))
         if earlier.end_position != run.position:
-            raise CorruptError("no batch begins here", position=run.position)
+            raise CorruptError("no batch begins at the position", position=run.position)
         if len(run) and run[0].base_offset < earlier.next_offset:
             raise CorruptError(
-                "the batch's offsets are not the expected ones", position=run.position
+                "the log is corrupt: the batch's offsets are outside the expected range",
+                position=run.position,
             )
         earlier.extend(run)
         return earlier

@@ -20,9 +20,9 @@ from rsm.segment.ids import RemoteLogSegmentId
 # Above this count, the size of the oldest segment is forgotten. The next read divides the segment
 # again, and its old chunks age out of the cache.
 _LIMIT_COUNT = 10_000
-_WEIGHT = 0.125  # the weight of the newest measurement in an average
-_LEAST_MS = 20.0  # the least time for a range, so that this process's overhead is small
-_SHARE_PARTS = 4  # the ranges that fit into a share, so that some can be prefetched
+_WEIGHT = 0.125  # The newest measurement has this weight in an average.
+_LEAST_MS = 20.0  # Reading a range takes at least this long, so this process's overhead is small.
+_SHARE_PARTS = 4  # This many ranges fit into a share, so that some can be prefetched.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class SegmentDivision:
     ) -> None:
         self._share_bytes = share_bytes
         self._size = RangeSize(least_bytes=least_bytes, most_bytes=most_bytes)
-        self._known: OrderedDict[int, int] = OrderedDict()  # keyed by segment id
+        self._known: OrderedDict[int, int] = OrderedDict()  # It maps segment ids to chunk sizes.
         self._lock = threading.Lock()
 
     def known_chunk_bytes(self, segment_id: RemoteLogSegmentId) -> int | None:

@@ -28,7 +28,7 @@ from rsm.spi import RemoteStorageManager
 SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
 INDEXES = "indexes"
-_AFTER_KEY = "|"  # the last `|` of a name ends the key, because a key may contain others
+_AFTER_KEY = "|"  # The last `|` of a name ends the key, because a key may contain others.
 
 
 class SegmentParts:
@@ -139,7 +139,7 @@ class SegmentParts:
     ) -> None:
         with naming_segment(metadata, positions=positions):
             read_bytes = self._storage.fetch_log_segment_into(metadata, positions, buffer)
-            if read_bytes != len(positions):  # the rest of the buffer contains older data
+            if read_bytes != len(positions):  # The rest of the buffer contains older data.
                 raise CorruptError(
                     "the stored segment is shorter than its record says", read=read_bytes
                 )

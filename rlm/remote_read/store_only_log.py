@@ -97,7 +97,7 @@ class StoreOnlyLog:
                 continue
             if scan.next_offset <= wanted.start_offset:
                 raise CorruptError(
-                    "the stored segment contains no batch at or above the offset",
+                    "cannot read the stored segment: it contains no batch at or above the offset",
                     segment_id=found.metadata.segment_id,
                     offset=wanted.start_offset,
                 )

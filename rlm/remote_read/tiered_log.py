@@ -162,7 +162,7 @@ class TieredLog:
         yield from stored_records(scan, wanted, remote.storage, self._isolation)
         if scan.next_offset <= from_offset:
             raise CorruptError(
-                "the stored segment contains no batch at or above the offset",
+                "cannot read the stored segment: it contains no batch at or above the offset",
                 partition=self._partition,
                 offset=from_offset,
             )

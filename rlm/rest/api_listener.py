@@ -68,12 +68,12 @@ class ApiListener:
         """
         with self._lock:
             if self._is_stopped:
-                raise RetriableError("the HTTP API has stopped")
+                raise RetriableError("cannot bind the HTTP API: it has stopped")
             if self._bound is None or self._must_move(self._bound, host):
                 server, before = self._server, self._bound
                 self._bound, self._server = _bind_free_port(host), None
                 self._start_server()
-                with suppress(RetriableError):  # clients can no longer reach it
+                with suppress(RetriableError):  # Clients can no longer reach the old server.
                     _stop(server, before)
             return bound_address(self._bound)
 

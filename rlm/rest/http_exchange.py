@@ -137,7 +137,7 @@ def reason_of(error: BaseException) -> str:
     if not errors:
         return str(error) or type(error).__name__
     innermost = errors[-1]
-    # os.strerror does not know these codes. For other errors, asyncio replaces the system's text.
+    # These codes are unknown to os.strerror. For other errors, asyncio replaces the system's text.
     if isinstance(innermost, socket.gaierror | ssl.SSLError) or innermost.errno is None:
         return innermost.strerror or str(innermost)
     return os.strerror(innermost.errno)
@@ -163,5 +163,7 @@ async def _bounded(response: httpx.Response) -> bytes:
     async for part in response.aiter_bytes():
         body += part
         if len(body) > _RESPONSE_MAX_BYTES:
-            raise CorruptError("the response is too large", max_bytes=_RESPONSE_MAX_BYTES)
+            raise CorruptError(
+                "cannot read the response: it is too large", max_bytes=_RESPONSE_MAX_BYTES
+            )
     return bytes(body)

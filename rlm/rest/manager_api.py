@@ -55,7 +55,7 @@ _EXPLANATION = ApiEndpoint(
 )
 _RETENTION = ApiEndpoint(
     path="/v1/retention",
-    meaning="What retention would do now to the partitions that this manager leads.",
+    meaning="What retention would do now to the partitions led by this manager.",
     parameters={"topic": "required: the topic's name"},
     statuses={
         200: "listed; the list is empty if the manager leads none",
@@ -117,7 +117,10 @@ class ManagerView(WorkerView, Protocol):
         """
 
     def retention(self, topic: str) -> Sequence[RetentionPreview]:
-        """Return what retention would do to the topic's led partitions; raises as `explanation`."""
+        """Return what retention would do to the topic's led partitions.
+
+        Raises the same errors as `explanation`.
+        """
 
     def run_cycle(self) -> None:
         """Request a cycle now. Does not wait."""
@@ -155,7 +158,10 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
         query = request.query_params
         numbers = [query.get(name, "") for name in ("partition", "offset")]
         if "topic" not in query or not all(n.isascii() and n.isdigit() for n in numbers):
-            error = "topic, a numeric partition and a numeric offset are required"
+            error = (
+                "cannot explain an offset: `topic`, a numeric `partition` and a numeric `offset` "
+                "are required"
+            )
             return JSONResponse({"error": error}, status_code=400)
         partition, offset = map(int, numbers)
 
@@ -168,7 +174,8 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
     def retention(request: Request) -> Response:
         topic = request.query_params.get("topic")
         if not topic:
-            return JSONResponse({"error": "topic is required"}, status_code=400)
+            error = "cannot preview retention: `topic` is required"
+            return JSONResponse({"error": error}, status_code=400)
         return _respond(lambda: [each.to_json() for each in view.retention(topic)])
 
     return Starlette(
@@ -193,7 +200,7 @@ def _command_routes(view: ManagerView) -> list[Route]:
     def delete_streamed(request: Request) -> Response:
         topic, number = (request.query_params.get(name, "") for name in ("topic", "partition"))
         if not topic or not (number.isascii() and number.isdigit()):
-            error = "topic and a numeric partition are required"
+            error = "cannot request the deletion: `topic` and a numeric `partition` are required"
             return JSONResponse({"error": error}, status_code=400)
         try:
             is_led = view.delete_streamed(topic, int(number))

@@ -28,7 +28,10 @@ _EXTENT = struct.Struct(">qi")
 
 
 class BatchSpan(NamedTuple):
-    """Represents what an index needs of a batch. A tuple, because a segment may have millions."""
+    """Represents the fields of a batch that an index needs.
+
+    It is a tuple, because a segment may have millions of batches.
+    """
 
     base_offset: int
     last_offset: int
@@ -41,10 +44,10 @@ def read_batch_spans(
 ) -> Iterator[BatchSpan]:
     """Yield a span for each batch in the file's first `size_bytes`, in order.
 
-    A batch must begin at `start_position`. Raises CorruptError for invalid bytes, with their
-    position, and for a truncated last batch: a broker removes preallocated zeros and torn batches
-    before it appends to the next file. Uses one small buffer, and does not use or change the
-    descriptor's file position.
+    A batch must begin at `start_position`. Raises CorruptError, with the position, for invalid
+    bytes. A truncated last batch is also corrupt: a broker removes preallocated zeros and torn
+    batches before it appends to the next file. Uses one small buffer, and does not use or change
+    the descriptor's file position.
     """
     buffer = bytearray(_WINDOW_BYTES)
     window = memoryview(buffer)

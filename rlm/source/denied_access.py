@@ -29,7 +29,7 @@ def _looked_up(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for each in (path, *path.absolute().parents):
         try:
             yield each, each.stat()
-        except OSError:  # absent, or in a directory that this user cannot search
+        except OSError:  # The path is absent, or this user cannot search its directory.
             continue
 
 

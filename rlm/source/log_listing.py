@@ -58,7 +58,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
                 for base in files.log_base_offsets
             )
         except FileNotFoundError:
-            continue  # deleted after it was listed
+            continue  # A file was deleted after it was listed.
         if not identities:
             break
         rolled = tuple(
@@ -96,7 +96,7 @@ def list_file_sizes(directory: Path, from_offset: int) -> tuple[LogFileSize, ...
                 for at in files.log_base_offsets[first:]
             )
         except FileNotFoundError:
-            continue  # deleted after it was listed
+            continue  # A file was deleted after it was listed.
         if not found:
             break
         return found
@@ -170,4 +170,5 @@ def _read_checkpoint(directory: Path, *, required: bool) -> Lineage:
         return parse_leader_epochs(content, file=str(path))
     if required:
         raise RetriableError("cannot list the log: it has no leader epochs yet", path=path)
-    return Lineage()  # a log that never had a leader: the broker creates the file empty
+    # The broker creates the file empty. It stays empty until the log has a leader.
+    return Lineage()

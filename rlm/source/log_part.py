@@ -1,8 +1,8 @@
 """Opens the next batches of a log as a part of a segment that spans files.
 
-A part is opened like a segment (rlm.source.logdir): list the directory, open the log file, read the
-transactions, and check that the file still has its name. A part has no indexes; `JoinedParts`
-builds those of the whole segment.
+This module opens a part like a segment (rlm.source.logdir): it lists the directory, opens the log
+file, reads the transactions, and checks that the file still has its name. A part has no indexes;
+`JoinedParts` builds those of the whole segment.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
                 log_dir=log_dir,
                 advice="rlm can start once it is mounted. Otherwise correct log.dirs",
             )
-        with os.scandir(log_dir):  # rlm must be able to list it, too
+        with os.scandir(log_dir):  # This fails if rlm cannot list the directory.
             content = path.read_bytes()
     except PermissionError as error:
         raise _unreadable(log_dir, error) from error

@@ -80,7 +80,9 @@ class PartitionDirs:
             _require_online(log_dir)
         if nameless is not None:
             raise RetriableError(
-                "the broker has not written the topic's id (partition.metadata) yet", path=nameless
+                "cannot find the partition: "
+                "the broker has not written the topic's id (partition.metadata) yet",
+                path=nameless,
             )
         raise NotFoundError(
             "cannot find the partition: no log dir contains it",

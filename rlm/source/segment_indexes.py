@@ -25,7 +25,8 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex, cut_preallocated
 from rsm.segment.log_line import LogLine
 
-_MIN_BATCH_BYTES = 26  # a batch of magic 0; each index has at most one entry for a batch
+# A batch of magic 0 has this size. Each index has at most one entry for a batch.
+_MIN_BATCH_BYTES = 26
 
 _END_OF_TIME_MS = (1 << 63) - 1
 
@@ -112,7 +113,7 @@ def _own_if_right(
     """Return the broker's indexes; None if they do not agree with the log or are truncated."""
     offsets, log_bytes = segment.offsets, max(log.length_bytes, 1)
     if len(own[0]) < len(built.offset_index.data) and built.offset_index.data.startswith(own[0]):
-        return None  # correct, but entries at its end are missing
+        return None  # The index is correct, but entries at its end are missing.
     try:
         offset_index = OffsetIndex.parse(own[0], offsets=offsets, log_bytes=log_bytes)
         time_index = TimeIndex.parse(own[1], offsets=offsets)

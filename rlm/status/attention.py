@@ -1,8 +1,8 @@
 """Finds what needs an operator's attention in the status of a cluster. Pure.
 
-Each problem says what is affected, why, and which command to type next. `rlm` commands lack the
-cluster's options, and Kafka's commands lack `--bootstrap-server`: only the caller knows these.
-Problems with the same reason and command become one problem of several partitions.
+Each problem names its process or partitions, its reason, and the command to type next. `rlm`
+commands lack the cluster's options, and Kafka's commands lack `--bootstrap-server`: only the caller
+knows these. Problems with the same reason and command become one problem of several partitions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
 def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
     """Yield a problem for each deleted topic. Its command never deletes data."""
     for each in topics:
-        topic_id = id_to_text(each.topic_id)  # a new topic can have the same name
+        topic_id = id_to_text(each.topic_id)  # A new topic can have the same name.
         reason, command = (
             (
                 (
@@ -340,7 +340,7 @@ def _blocks(
         )
         if explained is not None:
             yield kind, explained.text, explained.command
-            if blocked.reason != "paused":  # each kind of work has its own pause
+            if blocked.reason != "paused":  # Each kind of work has its own pause.
                 shown.add(blocked.reason)
     late = _late_stream(row.topic_id_partition.topic, report)
     if late is not None and report.copy_blocked is None:

@@ -1,7 +1,7 @@
 """Explains a blocked copy, trim or expiry to an operator, with the next command. Pure.
 
 Only blocks that a person should act on have an explanation. Some of the others end by themselves:
-a copy lag, an age or margin that a trim waits for, or a transaction that has just begun. For the
+a copy lag, a trim's age or margin, or a transaction that has just begun. For the
 rest, such as a deleted topic, the status lists a separate problem. An unknown reason comes from a
 newer manager and also needs attention.
 """
@@ -156,7 +156,7 @@ def explain_block(
     if reason == "policy_not_active":
         return _unfinished(name, blocked, tip)
     texts = _EXPLANATIONS[work].get(reason)
-    if texts is None:  # from a newer manager
+    if texts is None:  # Only a newer manager knows this reason.
         command = f"rlm status {tip.topic}:{tip.partition} --wide"
         return BlockExplanation(text=f"{name} blocked: {reason}", command=command)
     values = _Values({**blocked.values, "task": work.value})

@@ -46,7 +46,7 @@ PROCESS_STATUS = JsonShape(
         "address": JsonField(
             JsonKind.TEXT,
             "Where Kafka clients connect, as `host:port`; null for a manager, for a broker that is "
-            "not live, and for a gateway to which no client may be redirected.",
+            "not live, and for a gateway if no client may be redirected to it.",
             is_nullable=True,
         ),
         "http_address": JsonField(

@@ -25,7 +25,7 @@ STATUS_TOTALS = JsonShape(
         ),
         "lag_segments": JsonField(
             JsonKind.COUNT,
-            "Number of rolled segments that are not stored, in partitions that a manager reports.",
+            "Number of unstored rolled segments, in partitions that a manager reports.",
         ),
         "lag_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
         "unknown_lag_partitions": JsonField(

@@ -151,8 +151,8 @@ PARTITION_REPORT = JsonShape(
         ),
         "remote_overlap_bytes": JsonField(
             JsonKind.BYTES,
-            "Total size of the stored segments, minus `remote_bytes`: records that another segment "
-            "also contains, records below the log start, and records that an election cut off.",
+            "Total size of the stored segments, minus `remote_bytes`: records also in another "
+            "segment, records below the log start, and records that an election cut off.",
         ),
         "copy_blocked": JsonField(
             BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True
@@ -165,7 +165,9 @@ PARTITION_REPORT = JsonShape(
         ),
         "copying": JsonField(JsonKind.FLAG, "Whether a segment is being copied."),
         "stream": JsonField(
-            STREAM, "The partition's stream; null unless it is streamed.", is_nullable=True
+            STREAM,
+            "The partition's stream; null if the partition is not streamed.",
+            is_nullable=True,
         ),
         "diverged": JsonField(
             JsonKind.FLAG, "Whether the broker's log no longer contains stored records."

@@ -32,7 +32,7 @@ CONTAINING_SEGMENT = JsonShape(
         "id": JsonField(JsonKind.ID, "The segment's id."),
         "state": JsonField(JsonKind.TEXT, "Its state, such as `COPY_SEGMENT_FINISHED`."),
         "base_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after its last one."),
         "readable_from": JsonField(
             JsonKind.OFFSET,
             "First readable offset of the segment; null if no part of it is readable.",

@@ -13,7 +13,7 @@ from rsm.segment.ids import id_to_text
 
 FAILING = "failing"
 COPIES_FAIL = "copies fail"
-LEAST_ATTEMPTS = 2  # the first retry of a copy comes soon and usually succeeds
+LEAST_ATTEMPTS = 2  # The first retry of a copy comes soon and usually succeeds.
 _MAX_CAUSES = 10
 _OTHER = "other causes"
 

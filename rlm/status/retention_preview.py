@@ -61,7 +61,7 @@ RETENTION_PREVIEW = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDeletion:
-    """Represents a segment that the next cycle deletes, and the rule that deletes it."""
+    """Represents a segment that the next cycle deletes, and the rule for its deletion."""
 
     base_offset: int
     end_offset: int

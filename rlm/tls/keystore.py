@@ -35,7 +35,9 @@ class Keystore:
         """Load the key and certificates into `context`. Raises InvalidConfigError; may block."""
         text = _pem(self.path, self.location_key)
         if _PRIVATE_KEY.search(text) is None:
-            raise self._unusable("the file contains no private key in PEM format")
+            raise self._unusable(
+                "cannot load the private key: the file contains none in PEM format"
+            )
         is_encrypted = _ENCRYPTED.search(text) is not None
         if is_encrypted and self.password is None:
             raise InvalidConfigError(
@@ -49,7 +51,9 @@ class Keystore:
             context.load_cert_chain(self.path, password=self.password or "")
         except (OSError, ValueError) as error:  # ValueError: a password above 1,023 bytes
             if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-                raise self._unusable("the private key does not match the certificate") from error
+                raise self._unusable(
+                    "cannot use the private key: it does not match the certificate"
+                ) from error
             if is_encrypted:
                 raise InvalidConfigError(
                     "cannot open the private key with the password",
@@ -98,7 +102,7 @@ def _pem(path: Path, location_key: str) -> str:
         ) from error
     if _CERTIFICATE not in text:
         raise InvalidConfigError(
-            "the file contains no certificate in PEM format",
+            "cannot use the file: it contains no certificate in PEM format",
             key=location_key,
             file=path,
             advice="Give a PEM file with certificates",

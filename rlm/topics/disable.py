@@ -34,12 +34,12 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_POLL_INTERVAL_MS = 1000  # each poll sends requests to every manager and every leader
+_POLL_INTERVAL_MS = 1000  # Each poll sends requests to every manager and every leader.
 _BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReason.DAMAGED})
 
 
 class CopyLagSource(Protocol):
-    """Reports what the leaders' managers know about rolled segments that are not stored."""
+    """Reports what the leaders' managers know about unstored rolled segments."""
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
         """Return each partition's lag under exactly this policy; omit those that are unknown."""

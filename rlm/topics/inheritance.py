@@ -5,7 +5,7 @@
     ACTIVE, with inherited settings   → these settings with the levels' current values
     every other state                 → nothing: `rlm topic disable` wins over patterns
 
-The manager's decisions read only the topic's own policy. So levels affect data only when this
+The manager reads only the topic's own policy when it decides. So levels affect data only when this
 module, or a command for the topic, writes the policy. This module logs each change with the new
 values.
 """
@@ -64,7 +64,7 @@ class PolicyInheritance:
     def _led(
         self, levels: Iterable[PolicyLevel], policies: Iterable[TopicPolicy]
     ) -> Iterator[TopicView]:
-        """Yield this manager's topics; only those that inherit if there are no patterns."""
+        """Yield this manager's topics. If there are no patterns, yield only those that inherit."""
         names: list[str] | None = None
         if all(each.pattern == DEFAULT_LEVEL for each in levels):
             names = [each.topic for each in policies if each.inherited]
@@ -109,7 +109,7 @@ class PolicyInheritance:
             return
         _log.info(
             LogLine(
-                "started to tier a topic by a pattern"
+                "started to tier a topic that matches a pattern"
                 if effect.before is None
                 else "applied policy levels",
                 topic=effect.topic,

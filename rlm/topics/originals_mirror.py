@@ -171,7 +171,7 @@ class OriginalsMirror:
                 try:
                     self._mirror(policy)
                 except AlreadyExistsError:
-                    continue  # another manager wrote: the next call reads it
+                    continue  # Another manager wrote the record. The next call reads it.
                 except UnsupportedError as error:
                     self._log_unsupported(policy, error)
 
@@ -183,7 +183,7 @@ class OriginalsMirror:
                     topic=policy.topic,
                     topic_id=policy.topic_id,
                     error=error,
-                    advice="Run one version on all hosts",
+                    advice="Run the same version of `rlm` on all hosts",
                 )
             )
 

@@ -65,10 +65,12 @@ class RetentionKeeper:
         self._log_once = LogOnce()
 
     def step(self) -> RetentionReport:
-        """Check once, and correct what this manager must correct; wait for nothing.
+        """Check once, and correct what this manager must correct.
+
+        Does not wait for corrections to take effect.
 
         A topic is untierable while the broker does not report its settings. Raises RetriableError
-        or NotFoundError if the broker does not answer.
+        if a broker does not answer, and NotFoundError if this manager's broker is not live.
         """
         policies = [each for each in topic_policies(self._metadata) if each.state in _TIERED]
         self._log_once.retain({each.topic_id for each in policies})
@@ -122,7 +124,7 @@ class RetentionKeeper:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
                 _log.warning(
                     LogLine(
-                        "cannot check a topic's retention: the next check tries again",
+                        "cannot check or correct a topic's retention; the next check tries again",
                         topic=policy.topic,
                         error=error,
                     )

@@ -44,7 +44,9 @@ def compile_decoder(message_type: type[Message], version: int, *, flexible: bool
 
 def _whole(body: bytes, position: int) -> None:
     if position != len(body):
-        raise CorruptError("the tagged field is longer than its value", left=len(body) - position)
+        raise CorruptError(
+            "a tagged field is invalid: it is longer than its value", left=len(body) - position
+        )
 
 
 class _DecoderSource(FunctionSource):

@@ -25,8 +25,8 @@ _CORRELATION_ID = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
 _NULL = -1
 _TRANSACTIONAL_PRODUCE_VERSION = 3
-_MAX_HEAD_BYTES = 0x20000  # two strings of maximum length and a few tags; no client sends more
-_MAX_TAG_COUNT = 16  # low, because the tags are read again after each received piece of a head
+_MAX_HEAD_BYTES = 0x20000  # Two strings of maximum length and a few tags fit; no client sends more.
+_MAX_TAG_COUNT = 16  # It is low, because tags are read again after each received piece of a head.
 
 
 class RequestHead(NamedTuple):

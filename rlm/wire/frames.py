@@ -139,7 +139,7 @@ class FrameBuffer:
     def next_frame(self) -> bytes | None:
         """Return the next frame without its size; None until it is whole.
 
-        Raises CorruptError if the size is negative or above the limit; does not wait for the frame.
+        As soon as the size is known, raises CorruptError if it is negative or above the limit.
         """
         if len(self._received) < SIZE_BYTES:
             return None

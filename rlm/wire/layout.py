@@ -89,7 +89,7 @@ def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
     if field_type is WireType.UUID:
         return _UUID_BYTES
     if isinstance(field_type, type):
-        return 1  # the minimum for any structure; reading it checks the rest
+        return 1  # Any structure has at least one byte; reading it checks the rest.
     if flexible and field_type is not WireType.HEADER_STRING:
         return 1
     return 4 if field_type in (WireType.BYTES, WireType.RECORDS) else 2

@@ -32,7 +32,7 @@ _SMALLEST_TAG_BYTES = 2
 def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
     """Read an unsigned varint of 32 bits. Raises CorruptError if it is wider."""
     byte = data[pos]
-    if byte < 0x80:  # true of nearly all lengths in a message
+    if byte < 0x80:  # Nearly all lengths in a message take one byte.
         return byte, pos + 1
     value = 0
     for shift in range(0, _VARINT_BITS, 7):

@@ -37,9 +37,9 @@ class WireType(Enum):
     INT64 = "int64"
     UUID = "uuid"
     STRING = "string"
-    HEADER_STRING = "header string"  # a string that is never compact: the header's client id
+    HEADER_STRING = "header string"  # The header's client id is never a compact string.
     BYTES = "bytes"
-    RECORDS = "records"  # record batches: bytes that are neither copied nor parsed
+    RECORDS = "records"  # The bytes of record batches are neither copied nor parsed.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Writes one primitive. rlm.wire.reading is the counterpart and defines the byte forms.
 
-A value that does not fit its width raises struct.error, which the codec converts to ValueError.
+If a value does not fit its width, writing raises struct.error. The codec converts that to
+ValueError.
 """
 
 from __future__ import annotations

@@ -70,6 +70,6 @@ def refuse_connections(bound: socket.socket) -> None:
     shutdown would break it.
     """
     if bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        with suppress(OSError):  # the socket has just stopped listening
+        with suppress(OSError):  # The socket may have just stopped listening.
             bound.shutdown(socket.SHUT_RDWR)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)

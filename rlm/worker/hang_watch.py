@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_EXTENSIONS = 12  # the maximum number of times that `extend` moves the deadline within `hang_ms`
+_EXTENSIONS = 12  # `extend` moves the deadline at most this often within `hang_ms`.
 
 
 class HangWatch:
@@ -37,7 +37,7 @@ class HangWatch:
         if now_s < self._next_s:
             return
         self._next_s = now_s + self._hang_s / _EXTENSIONS
-        with suppress(RuntimeError):  # no thread could be started: there is no deadline
+        with suppress(RuntimeError):  # If no thread can be started, there is no deadline.
             faulthandler.dump_traceback_later(self._hang_s, exit=True)
 
     def end_process(self) -> None:

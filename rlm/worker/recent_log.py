@@ -109,7 +109,8 @@ def logged_processes(state_dir: Path) -> tuple[str, ...]:
     Raises RetriableError if there is no log, or if the directory cannot be read.
     """
     try:
-        with os.scandir(state_dir / _FOLDER) as entries:  # unlike glob, reports refused access
+        # Unlike glob, scandir reports refused access.
+        with os.scandir(state_dir / _FOLDER) as entries:
             files = [each.name for each in entries if each.name.endswith(_SUFFIXES)]
     except FileNotFoundError:
         files = []

@@ -32,7 +32,7 @@ from rsm.segment.log_line import LogLine
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections only from this host; the system chooses the port."""
 
-STOP_TIMEOUT_MS = 12_000  # must be less than the supervisor's timeout before it kills the worker
+STOP_TIMEOUT_MS = 12_000  # The supervisor must wait longer before it kills the worker.
 HANG_MS = 120_000
 _STDIN_FD = 0
 _TICK_MS = 500
@@ -43,7 +43,10 @@ class Worker(Protocol):
     """Represents the work of a process, such as the manager's or the gateway's."""
 
     def start(self) -> None:
-        """Start to work and return. If the cluster has problems, the worker is only not ready."""
+        """Start to work and return.
+
+        If the cluster has problems, the worker starts but is not ready.
+        """
 
     def failure(self) -> TieredStorageError | None:
         """Return the permanent failure, such as ForeignClusterError. Thread-safe.
@@ -54,7 +57,7 @@ class Worker(Protocol):
     def is_hanging(self) -> bool:
         """Return whether a thread waits for a call that never returns.
 
-        Thread-safe. Must not take a lock that the hanging thread may have.
+        Thread-safe. Must not take a lock that the hanging thread may hold.
         """
 
     def sign_off(self) -> None:

@@ -1,4 +1,4 @@
-"""Records which partitions changed recently, for callers that cache derived data.
+"""Records recently changed partitions, for callers that cache derived data.
 
 The writer of the cache reports a change here once readers can see it.
 """

@@ -1,8 +1,8 @@
 """Implements OrderedStore in RocksDB, with one column family per table.
 
 The metadata topic contains all data. So if RocksDB reports that a directory is corrupt, this module
-removes the directory and creates it again. It does not change a directory that is locked or that
-the disk cannot read; `reopen` tries again. If a call finds damage at run time, the database fails
+removes the directory and creates it again. It does not change a locked directory, or one that the
+disk cannot read; `reopen` tries again. If a call finds damage at run time, the database fails
 until it is opened again. The call also leaves a mark, so that the next opening, by any process,
 starts with an empty directory. After a failed write, RocksDB rejects all writes until the directory
 is opened again, even if the disk has space again.
@@ -56,7 +56,7 @@ _CORRUPT_PHRASES = (
     "Corruption",
     "No such file or directory",
     "No such column family",
-    "Column families not opened",  # a version with other tables wrote it
+    "Column families not opened",  # A version with other tables wrote the database.
 )
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -108,7 +108,7 @@ class _ErrorMap:
         text = str(error)
         # A missing table means that another thread is opening the database again.
         if isinstance(error, DbClosedError | KeyError):
-            return RetriableError("the metadata cache is closed")
+            return RetriableError("cannot use the metadata cache: it is closed")
         if not any(phrase in text for phrase in _CORRUPT_PHRASES):
             return RetriableError("cannot use the metadata cache", reason=text)
         with suppress(OSError):
@@ -211,15 +211,15 @@ class RocksDbStore(OrderedStore):
         assert isinstance(batch, _RocksDbBatch), "the batch is of another OrderedStore"
         with self._failing_until_opened(), self._write_lock:
             if self._db is None:
-                raise RetriableError("the metadata cache is closed")
+                raise RetriableError("cannot use the metadata cache: it is closed")
             self._db.write(batch.changes)
 
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
         try:
-            if len(tables) == 1:  # the snapshot contains whole batches only
+            if len(tables) == 1:  # The iterator's snapshot contains only whole batches.
                 iterators = {tables[0]: self._families[tables[0]].iter()}
             else:
-                with self._write_lock:  # so that all iterators see the same batches
+                with self._write_lock:  # All iterators must see the same batches.
                     iterators = {table: self._families[table].iter() for table in tables}
         except Exception as error:
             raise self._errors.mapped_error(error) from error
@@ -233,7 +233,7 @@ class RocksDbStore(OrderedStore):
             }
             disk_bytes = sum(map(_size_of, self._directory.iterdir()))
         except (DbClosedError, OSError):
-            return StoreSize()  # the database is being opened again
+            return StoreSize()  # The database is being opened again.
         return StoreSize(
             disk_bytes=disk_bytes,
             block_cache_bytes=self._block_cache.get_usage(),
@@ -300,7 +300,7 @@ class RocksDbStore(OrderedStore):
             _log.info(LogLine("closed the metadata cache without a flush", error=errors[0]))
 
     def _remove_kept_but(self, kept: Path) -> None:
-        """Remove other directories that were set aside, but not copies that users have made."""
+        """Remove other directories that were set aside, but not copies made by users."""
         prefix = f"{self._directory.name}."
         for other in self._directory.parent.glob(f"{prefix}*"):
             if other != kept and _TOPIC_ID.fullmatch(other.name.removeprefix(prefix)):
@@ -324,7 +324,7 @@ class RocksDbStore(OrderedStore):
         options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(PermissionError):  # another user owns the directory
+            with suppress(PermissionError):  # Another user owns the directory.
                 self._directory.chmod(0o700)
             db = Rdict(str(self._directory), options, column_families=families)
             self._families = {table: db.get_column_family(table.value) for table in Table}

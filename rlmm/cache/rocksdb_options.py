@@ -23,13 +23,14 @@ from rocksdict import (
 from rlmm.cache.ordered_store import Table
 
 _BLOOM_BITS_PER_KEY = 10
-_MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
+_MEMTABLE_BLOOM_RATIO = 0.02  # This is a share of a write buffer.
 _UNMERGED_FILES = 4
 # The fold looks up each segment in SEGMENT_OFFSETS, so that table may have fewer unmerged files.
 _UNMERGED_FILES_MEANWHILE = {Table.SEGMENTS: 64, Table.SEGMENT_OFFSETS: 8}
 _SLOW_DOWN_FILES, _STOP_FILES = 128, 192
 _FIRST_LEVEL_BYTES = 256 * 1024 * 1024
-_FIRST_LEVEL_BYTES_MEANWHILE = 4 * 1024 * 1024 * 1024  # a single level: each merge writes once
+# With a single level, each merge writes once.
+_FIRST_LEVEL_BYTES_MEANWHILE = 4 * 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,8 @@ class SegmentView:
         """
         if leader_epoch < 0 or offset < 0:
             return None
-        best: tuple[int, int, bytes, SegmentEntry] | None = None  # of the parts with `offset`
+        # This is the best of the parts that contain `offset`.
+        best: tuple[int, int, bytes, SegmentEntry] | None = None
         for part in self._of_epoch(leader_epoch, self._covering(offset), MAX_OFFSET + 1):
             if part.start_offset > offset:
                 if best is None or best[3].has_transaction_index:

@@ -1,6 +1,6 @@
 """Encodes and decodes dead letters about segments that could not be deleted. Pure.
 
-A dead letter contains everything that a repair without the metadata topic needs: the segment, the
+A dead letter contains all data for a repair without the metadata topic: the segment, the
 objects that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. A reader must
 read past that position before it concludes that the metadata no longer contains the segment. The
 key is the segment's subject (rlmm/record_keys.py). So a later dead letter about the segment
@@ -28,7 +28,7 @@ from rsm.segment.metadata_codec import metadata_from_message, metadata_to_messag
 from rsm.segment.proto import segment_pb2 as segment_pb
 
 _FORMAT_VERSION = 1
-_CHUNKS_FORMAT_VERSION = 3  # version 2 is for orphans
+_CHUNKS_FORMAT_VERSION = 3  # Version 2 is for orphans.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,9 @@ def decode(value: bytes) -> DeadLetter:
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
-        raise CorruptError("the record is not a dead letter", length_bytes=len(value)) from error
+        raise CorruptError(
+            "cannot decode the record: it is not a dead letter", length_bytes=len(value)
+        ) from error
     if message.HasField("orphan") or message.min_fold_version > _CHUNKS_FORMAT_VERSION:
         raise UnsupportedError(
             "cannot decode the dead letter: it has a newer version or is about an orphan",

@@ -4,7 +4,7 @@ They share the dead-letter topic with failed deletions, but have a separate vers
 readers ignore them.
 
 **Data loss:** a dead letter does not prove that its object is an orphan. A repair that trusts it
-can delete the object of a segment. The dead letter names an object that was seen twice, and the
+can delete the object of a segment. The dead letter names an object seen twice, and the
 position to which the metadata was read in between. A repair must check both again.
 """
 
@@ -45,7 +45,7 @@ class OrphanDeadLetter:
     """Represents an object that the store listed twice, at `first_seen_ms` and `last_seen_ms`.
 
     `last_modified_ms` is a time of the store's clock; the other times are wall-clock times.
-    `last_attempt_ms` is 0 if no repair was attempted. A record that names the object would be in
+    `last_attempt_ms` is 0 if no repair was attempted. A record naming the object would be in
     the metadata partition of `read_to`, which was read to that offset (exclusive).
     `metadata_topic_id` is the id of that partition's topic.
     """
@@ -105,7 +105,7 @@ def decode(value: bytes) -> OrphanDeadLetter:
         )
     treatment = _BY_NUMBER.get(message.orphan.treatment)
     if not message.HasField("orphan") or treatment is None:
-        raise UnsupportedError("the record is not a dead letter about an orphan")
+        raise UnsupportedError("cannot decode the record: it is not a dead letter about an orphan")
     orphan = message.orphan
     return OrphanDeadLetter(
         object_key=orphan.key,

@@ -142,7 +142,7 @@ def clear_anomaly(
 
 
 def _index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:
-    """Return the index at which an id is, or belongs, in `anomalies`, which are sorted by id."""
+    """Return the index where an id is, or belongs, in `anomalies`, which are sorted by id."""
     # A binary search: each id that it compares costs a hash.
     return bisect_left(anomalies, anomaly_id, key=lambda each: each.id)
 

@@ -128,7 +128,9 @@ class EventFamily(ABC, Generic[E, M, S]):
         event_id = id_from_bytes(message.event_id)
         event = self.from_message(event_id, getattr(message, self.field))
         if self.record_key(event) != key:
-            raise CorruptError("a record's key does not match its value", kind=key.kind.name)
+            raise CorruptError(
+                "the record is invalid: its key does not match its value", kind=key.kind.name
+            )
         return event
 
     @abstractmethod

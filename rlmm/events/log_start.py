@@ -100,7 +100,7 @@ class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
         starts = (RecordKind.LOG_START,) if state.log_starts == (_log_start(event),) else ()
         if state.log_start_requests:
             return starts
-        return (*starts, RecordKind.LOG_START_REQUEST)  # all requests so far are met
+        return (*starts, RecordKind.LOG_START_REQUEST)  # All requests so far are met.
 
 
 class LogStartRequestFamily(PartitionFamily[LogStartRequested, pb.LogStartRequested]):

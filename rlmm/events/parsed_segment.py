@@ -33,7 +33,8 @@ class ParsedSegment(NamedTuple):
 
     `value` is the whole value of the record. rlmm/record_keys.py defines `subject` and `event_id`,
     and rlmm/state/segment_entry.py defines `epochs`. `writer` is None except for
-    DELETE_SEGMENT_STARTED, the only fenced state.
+    DELETE_SEGMENT_STARTED: only for this state does the fold check that the writer owns the
+    partition.
     """
 
     subject: bytes
@@ -82,7 +83,9 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
         or metadata.id != segment_id
         or message.event_id != event_id
     ):
-        raise CorruptError("a record's key does not match its value", kind="SEGMENT")
+        raise CorruptError(
+            "the record is invalid: its key does not match its value", kind="SEGMENT"
+        )
     timeout_ms, deadline_ms = event.copy_timeout_ms, event.copy_deadline_ms
     if timeout_ms < 0 or deadline_ms < 0:
         raise CorruptError("cannot read a segment event: a time limit of its copy is negative")
@@ -132,12 +135,16 @@ def _checked_epochs(
     for entry in metadata.segment_leader_epochs[:]:
         epoch, start = entry.epoch, entry.start_offset
         if epoch <= last_epoch or start < last_start:
-            raise CorruptError("the leader epochs are invalid", epoch=epoch, start_offset=start)
+            raise CorruptError(
+                "the leader epochs are invalid: an epoch or start offset is out of order",
+                epoch=epoch,
+                start_offset=start,
+            )
         last_epoch, last_start = epoch, start
         packed += pack_epoch(epoch, start)
     if not packed or last_start >= end_offset:
         raise CorruptError(
-            "the leader epochs do not fit the segment's offsets",
+            "the leader epochs are invalid: they do not fit the segment's offsets",
             end_offset=end_offset,
             last_epoch_start=last_start,
         )

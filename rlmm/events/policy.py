@@ -63,8 +63,8 @@ class OriginalConfig:
 class CopyLagSince(Enum):
     """Represents the event at which a time-based copy lag begins."""
 
-    NEWEST_RECORD = 1  # the largest timestamp in the segment (KIP-1241)
-    ROLL = 2  # when the broker rolled the segment (PIP-17's offloadTimeInMinutes)
+    NEWEST_RECORD = 1  # The lag begins at the largest timestamp in the segment (KIP-1241).
+    ROLL = 2  # The lag begins when the broker rolls the segment (PIP-17's offloadTimeInMinutes).
 
 
 class PolicySetting(Enum):
@@ -86,7 +86,7 @@ class PolicySetting(Enum):
 
     @property
     def field(self) -> str:
-        """The name of the setting's field in TopicPolicy and PolicyLevel."""
+        """Return the name of the setting's field in TopicPolicy and PolicyLevel."""
         return self.name.lower()
 
 

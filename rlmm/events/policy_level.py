@@ -55,7 +55,7 @@ class PolicyLevel:
 
     @property
     def values(self) -> Mapping[PolicySetting, SettingValue]:
-        """The settings that this level gives."""
+        """Return the settings that this level gives."""
         found = {each: getattr(self, each.field) for each in PolicySetting}
         return {setting: value for setting, value in found.items() if value is not None}
 

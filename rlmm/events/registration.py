@@ -39,7 +39,7 @@ class ProcessReadiness(Enum):
     """Represents what a process reported at its last heartbeat: whether it does all of its work.
 
     UNKNOWN means a record of version 0.1.0, or a value that only a newer version knows; the
-    heartbeat still counts. STOPPED means that the process was asked to stop, or that an operator
+    heartbeat still counts. STOPPED means that the process was asked to stop, or an operator
     removed it (rlm processes --forget).
     """
 

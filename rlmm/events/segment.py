@@ -37,7 +37,7 @@ _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
     _DELETE_STARTED: (_STARTED, _FINISHED),
     SegmentState.DELETE_SEGMENT_FINISHED: (_DELETE_STARTED,),
 }
-"""The states that may precede each state; None means that no record was accepted."""
+"""The states allowed before each state; None means that no record was accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ class Continuation:
     def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> CachedTopic:
         """Find the topic and check whether the cache may be continued; `now_ms` is this host's.
 
-        `lost` is the error that showed that the topic lost cached records, if any. `confirmed_ms`
+        `lost` is the error that showed the topic's loss of cached records, if any. `confirmed_ms`
         is when this process last knew that the whole topic was applied, by this host's clock; some
         partitions may have received records later. Does not change the cache.
         """

@@ -1,4 +1,4 @@
-"""Tracks which metadata partitions are followed, and which of them are caught up.
+"""Tracks the followed metadata partitions, and which of them are caught up.
 
 A partition is caught up once the records that it contained when following began are applied. Then
 queries about it work, even while the topic is unreachable, until it is forgotten. It is forgotten
@@ -74,10 +74,10 @@ class FollowedPartitions:
 
     @property
     def missing_ends(self) -> Mapping[int, int]:
-        """The end that each partition must reach to be caught up."""
+        """Return the end that each partition must reach to be caught up."""
         return self._missing_ends
 
     @property
     def catching_up_count(self) -> int:
-        """The number of followed partitions that are not caught up."""
+        """Return the number of followed partitions that are not caught up."""
         return len(self._missing_ends)

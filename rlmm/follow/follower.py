@@ -116,7 +116,7 @@ class Follower:
 
     @property
     def caught_up(self) -> Mapping[int, int]:
-        """The metadata partitions that answer queries, each with the number of its catch-up.
+        """Return the metadata partitions that answer queries, each with the number of its catch-up.
 
         A result is complete if that number was the same before and after the query.
         """
@@ -130,7 +130,7 @@ class Follower:
         """
         try:
             now_ms = self._clock.monotonic_ms()
-            if self._connected and (reason := self._cache.failure()):  # found by a query
+            if self._connected and (reason := self._cache.failure()):  # A query found the failure.
                 self._lose_cache(reason)
             if not self._connected or self._is_in_doubt():
                 self._connected = False
@@ -246,7 +246,7 @@ class Follower:
         """Follow the wanted partitions and drop the others; new ones catch up to `ends`."""
         cached, wanted, followed = self._progress.positions, self._wanted(), self._followed
         if not wanted - followed.numbers <= ends.keys():
-            return  # more partitions were assigned while the ends were read
+            return  # More partitions were assigned while the ends were read.
         gone = cached.keys() - wanted
         if gone:
             assert self.identity is not None, "known since it is connected"

@@ -33,12 +33,12 @@ class FollowerThread:
 
     @property
     def is_started(self) -> bool:
-        """Whether `start` was called, even if the thread has ended since."""
+        """Return whether `start` was called, even if the thread has ended since."""
         return self._thread is not None
 
     @property
     def is_stopping(self) -> bool:
-        """Whether `request_stop` was called."""
+        """Return whether `request_stop` was called."""
         return self._stop.is_set()
 
     def is_hanging(self) -> bool:

@@ -27,12 +27,12 @@ class Progress:
 
     @property
     def positions(self) -> Mapping[int, ReadPosition]:
-        """The applied position of each metadata partition; the mapping never changes in place."""
+        """Return each metadata partition's applied position; the mapping never changes in place."""
         return self._positions
 
     @property
     def broker_time_ms(self) -> int:
-        """The largest LogAppendTime of the applied records; 0 if there are none."""
+        """Return the largest LogAppendTime of the applied records; 0 if there are none."""
         return self._broker_time_ms
 
     def restart(self, positions: Mapping[int, ReadPosition], broker_time_ms: int) -> None:

@@ -1,7 +1,7 @@
 """Shares requests for the topic's end offsets among concurrent callers.
 
 A response covers only records that were written before its request. So a caller cannot use a
-request that was sent before its call: it waits for the next request, which all such callers share.
+request sent before its call: it waits for the next request, which all such callers share.
 Thus each set of partitions has at most one running and one waiting request. Requests for different
 sets run in parallel, because the leader of one partition may be unavailable.
 """
@@ -64,7 +64,7 @@ class SharedEnds:
         """Start a request; the caller must have acquired the lock."""
         try:
             self._askers.submit(self._request, asked)
-        except RuntimeError as error:  # the executor was shut down
+        except RuntimeError as error:  # The executor was shut down.
             raise RetriableError(_CLOSED) from error
         self._under_way.add(asked)
 

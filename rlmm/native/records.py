@@ -215,7 +215,7 @@ class _Fields:
     def _take(self, length: int) -> bytes:
         if length > self._left_bytes:
             raise CorruptError(
-                "cannot read a message: it is cut short",
+                "cannot read a message: it is truncated",
                 position=self._position,
                 wanted_bytes=length,
             )

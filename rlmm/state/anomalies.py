@@ -26,7 +26,7 @@ class AnomalyKind(Enum):
 
     @property
     def label(self) -> str:
-        """The kind's name in metrics, JSON and tables."""
+        """Return the kind's name in metrics, JSON and tables."""
         return self.name.lower()
 
 
@@ -68,5 +68,5 @@ class Anomaly:
 
     @property
     def id(self) -> UUID:
-        """The anomaly's id; all reporters of the same segment, object and kind use the same id."""
+        """Return the anomaly's id; reporters of the same segment, object and kind share it."""
         return uuid5(self.segment, f"{self.kind.name} {self.object_key}")

@@ -69,12 +69,12 @@ class PartitionState:
 
     @property
     def log_start_offset(self) -> int | None:
-        """The log start that the owners decided; None until one is recorded."""
+        """Return the log start that the owners decided; None until one is recorded."""
         return self._furthest(self.log_starts)
 
     @property
     def log_start_requested_offset(self) -> int | None:
-        """The log start that clients request; None if there is no request, or if it is met."""
+        """Return the log start that clients request; None if there is none or it is met."""
         requested = self._furthest(self.log_start_requests)
         start = self.log_start_offset
         is_met = requested is not None and start is not None and requested <= start
@@ -82,7 +82,7 @@ class PartitionState:
 
     @property
     def trimmed_offset(self) -> int | None:
-        """The local start after the owners' trims, unless others moved it; None if no trim."""
+        """Return the local start after owners' trims, unless others moved it; None if no trim."""
         return self._furthest(self.trims)
 
     def has_covered(self, request: LogStart) -> bool:
@@ -91,7 +91,7 @@ class PartitionState:
 
     @property
     def gaps(self) -> tuple[RecordedGap, ...]:
-        """The parts of the recorded gaps that still apply.
+        """Return the parts of the recorded gaps that still apply.
 
         Omits gaps that end at or below the log start. If an unclean election truncated the log in
         which they were recorded, they end where a later leader's records begin.
@@ -108,7 +108,7 @@ class PartitionState:
 
     @property
     def first_readable_offset(self) -> int | None:
-        """The log start, or a client's higher request; None if there is neither."""
+        """Return the log start, or a client's higher request; None if there is neither."""
         starts = (self.log_start_offset, self.log_start_requested_offset)
         return max((start for start in starts if start is not None), default=None)
 

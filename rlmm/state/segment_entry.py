@@ -148,7 +148,7 @@ class SegmentEntry(NamedTuple):
         """Return the epochs with records in the segment, as `pack_covered_epoch` encodes them."""
         epochs = self.epochs
         if len(epochs) == _EPOCH.size:
-            return [epochs[: _COVERED_EPOCH.size]]  # fast: nearly all segments have one epoch
+            return [epochs[: _COVERED_EPOCH.size]]  # Nearly all segments have one epoch.
         return [pack_covered_epoch(epoch) for epoch, _, _ in self.epoch_ranges()]
 
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:

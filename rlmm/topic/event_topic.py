@@ -57,7 +57,7 @@ class EventTopic(ABC):
         The records of each partition are in order. Raises RetriableError if the cluster is
         unreachable, NotFoundError if the topic is gone. Raises PositionLostError if a partition
         does not contain its position, or if the leader epoch of the record before the position
-        shows that the partition no longer contains the records that were read.
+        shows that the partition no longer contains the records read earlier.
         """
 
     @abstractmethod
@@ -68,8 +68,7 @@ class EventTopic(ABC):
     def answered(self) -> Collection[int]:
         """Return the partitions of which a record or the end was read since their assignment.
 
-        That confirms that the partition contains the position and the records that were read
-        before it.
+        This confirms that the partition contains the position and the records read before it.
         """
 
     @abstractmethod

@@ -91,7 +91,7 @@ class KafkaTopicReader:
             raise map_error(kafka_error(exception), _CANNOT_READ, topic=self._topic) from exception
         topic = found.topics.get(self._topic)
         if topic is None or (topic.error is not None and _is_unknown(topic.error)):
-            raise NotFoundError("the topic does not exist", topic=self._topic)
+            raise NotFoundError(f"{_CANNOT_READ}: the topic does not exist", topic=self._topic)
         if topic.error is not None:
             raise map_error(topic.error, _CANNOT_READ, topic=self._topic)
         return sorted(topic.partitions)
@@ -292,6 +292,6 @@ def consumer_config(
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
-        "group.id": f"{topic}.reader",  # never joined: assignment is manual
+        "group.id": f"{topic}.reader",  # No group is joined, because assignment is manual.
         "isolation.level": "read_uncommitted",
     }

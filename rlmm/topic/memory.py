@@ -187,7 +187,7 @@ class MemoryTopic(EventTopic):
     def _has_more(self) -> bool:
         if self._log.deleted:
             raise NotFoundError("the topic does not exist")
-        more = len(self._answered) < len(self._positions)  # reports each end once
+        more = len(self._answered) < len(self._positions)  # This reports each end once.
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)
             epoch = self._epochs[partition]

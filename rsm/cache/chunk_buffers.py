@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-_UNIT_BYTES = 1 << 20  # the size of a chunk in a slab is rounded up to whole units
+_UNIT_BYTES = 1 << 20  # The size of a chunk in a slab is rounded up to whole units.
 _LEAST_SLAB_UNITS = 16
 _LEAST_BUDGET_BYTES = 32 * _UNIT_BYTES
 _ZEROS = "/dev/zero"
@@ -35,7 +35,7 @@ class _Slab:
         self.pages = mmap.mmap(-1, unit_count * _UNIT_BYTES, flags=_PRIVATE)
         self.used = 0
         self.backed = 0
-        with suppress(OSError):  # fails if the kernel has no huge pages
+        with suppress(OSError):  # This fails if the kernel has no huge pages.
             # A huge page would give memory to two units when only one is used.
             self.pages.madvise(mmap.MADV_NOHUGEPAGE)
 
@@ -54,7 +54,7 @@ class _Room:
 
     @property
     def backed_count(self) -> int:
-        """The number of these units that have memory."""
+        """Return the number of these units that have memory."""
         return (self.slab.backed & self.bits).bit_count()
 
 
@@ -78,7 +78,7 @@ class ChunkBuffers:
 
     @property
     def free_bytes(self) -> int:
-        """The free memory that is kept for later chunks."""
+        """Return the free memory that is kept for later chunks."""
         return self._free_units * _UNIT_BYTES
 
     def buffered_bytes(self, length_bytes: int) -> int:
@@ -187,7 +187,7 @@ class ChunkBuffers:
         slab = room.slab
         slab.backed &= ~room.bits
         if slab.backed:
-            with suppress(OSError):  # fails if the memory is locked, which then stays in use
+            with suppress(OSError):  # This fails if the memory is locked, which then stays in use.
                 slab.pages.madvise(
                     mmap.MADV_DONTNEED, room.first * _UNIT_BYTES, room.count * _UNIT_BYTES
                 )

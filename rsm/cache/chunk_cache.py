@@ -49,7 +49,7 @@ class ChunkCacheSettings:
 class ChunkCacheState:
     """A snapshot of counters and current use.
 
-    `reading_count` is the number of chunks that are being read, and `waiting_count` the number of
+    `reading_count` is the number of chunks being read, and `waiting_count` the number of
     requests that wait for room.
     """
 
@@ -199,7 +199,7 @@ class ChunkCache(Generic[ValueT]):
     def _read(self, request: ChunkRequest[ValueT]) -> None:
         try:
             reading = self._executor.submit(request.load)
-        except RuntimeError:  # the executor was shut down
+        except RuntimeError:  # The executor was shut down.
             self._fail(request.key, RetriableError("cannot read the chunk: the cache is closed"))
         else:
             reading.add_done_callback(partial(self._record_read, request))

@@ -14,7 +14,7 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkRequest(Generic[ValueT]):
-    """A chunk, the bytes of the budget that it uses, and the function `load` that reads it.
+    """A chunk, its bytes in the budget, and the function `load` that reads it.
 
     After the chunk is cached, the cache calls `loaded` on any thread; `loaded` must not raise.
     """
@@ -47,13 +47,13 @@ class ChunkLease(Generic[ValueT]):
 
     @property
     def keys(self) -> tuple[ChunkKey, ...]:
-        """The keys of the chunks, in the order of `values`; empty after `release`."""
+        """Return the keys of the chunks, in the order of `values`; empty after `release`."""
         return tuple(key for keys in tuple(self._leased) for key in keys)
 
     def release(self) -> None:
         """Give the chunks back to the cache; do not use their values afterwards. Idempotent."""
         try:
-            keys = self._leased.pop()  # succeeds only in the first call
+            keys = self._leased.pop()  # This succeeds only in the first call.
         except IndexError:
             return
         self.values = ()

@@ -39,7 +39,10 @@ class ChunkReadCounts:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class QueuedRead(Generic[ValueT]):
-    """A request. The cache keeps the chunks `used` for it; of these, `unread` are being read."""
+    """A request. `used` lists the chunks that the cache keeps for it.
+
+    `unread` is the subset being read.
+    """
 
     requests: Sequence[ChunkRequest[ValueT]]
     extend: Sequence[ChunkKey] = ()
@@ -52,7 +55,7 @@ class QueuedRead(Generic[ValueT]):
 
 @dataclass(slots=True)
 class Effects(Generic[ValueT]):
-    """The caller's next actions: read `to_read`, and complete `ended`, which have their result."""
+    """The caller's next actions: read `to_read`, and complete `ended`, whose results are set."""
 
     to_read: list[ChunkRequest[ValueT]] = field(default_factory=list)
     ended: list[QueuedRead[ValueT]] = field(default_factory=list)
@@ -129,7 +132,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return self.start_queued()
 
     def start_queued(self) -> Effects[ValueT]:
-        """Begin queued requests in order, until one does not get its room."""
+        """Begin queued requests in order, until there is not enough room for the next one."""
         effects: Effects[ValueT] = Effects()
         while self._queue and self._try_begin(self._queue[0], effects):
             self._queue.popleft()
@@ -151,7 +154,10 @@ class ChunkReadQueue(Generic[ValueT]):
         return True
 
     def record_read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
-        """Store the value of a chunk that was read; end the requests that waited only for it."""
+        """Store the value of a chunk after its read.
+
+        Ends the requests that waited only for this chunk.
+        """
         self._entry(key).value = value
         effects: Effects[ValueT] = Effects()
         for queued in self._reading.pop(key):
@@ -162,7 +168,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return self._with_queued(effects)
 
     def record_failure(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
-        """Drop a chunk that could not be read, and fail all requests that wait for it."""
+        """Drop a chunk after its failed read, and fail all requests that wait for it."""
         self.counts.failed_count += 1
         effects: Effects[ValueT] = Effects()
         for queued in self._reading.pop(key):
@@ -188,9 +194,9 @@ class ChunkReadQueue(Generic[ValueT]):
         return self.start_queued()
 
     def forget(self, names: Container[str]) -> Effects[ValueT]:
-        """Drop all chunks of these names.
+        """Drop all chunks with these names.
 
-        Drops a chunk that is used or being read only after its last use.
+        If a chunk is in use or being read, drops it after its last use.
         """
         for key in [each for each in self._table if each.name in names]:
             self._entry(key).is_forgotten = True

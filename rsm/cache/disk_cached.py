@@ -26,11 +26,12 @@ class DiskCachedChunkStorage(ChunkStorageWrapper):
         if kept is not None:
             return kept
         content = self._inner.read_range(name, positions)
-        if content and len(content) == len(positions):  # a short read may miss bytes of the object
+        if content and len(content) == len(positions):  # A short read may miss bytes of the object.
             self._chunks.put(name, positions, content)
         return content
 
-    read_range_into = ChunkStorage.read_range_into  # calls `read_range`
+    # The default calls `read_range`, which uses the disk.
+    read_range_into = ChunkStorage.read_range_into
 
     def kept(self) -> Collection[str]:
         return (*self._chunks.keys(), *super().kept())

@@ -86,8 +86,10 @@ class DiskChunks:
         self._clock = clock
         self._resumes_at_ms = clock.monotonic_ms()
         self._sizes: OrderedDict[str, int] = OrderedDict()
-        self._names: dict[str, set[str]] = {}  # the names of an object's pieces, by its key's hash
-        self._keys: dict[str, str] = {}  # by hash; unknown at first for an earlier process's files
+        # This maps the hash of an object's key to the names of its pieces.
+        self._names: dict[str, set[str]] = {}
+        # This maps hashes to keys; the keys of an earlier process's files are unknown at first.
+        self._keys: dict[str, str] = {}
         self._buffered_bytes = 0
         self._lock = threading.Lock()
         try:
@@ -171,7 +173,7 @@ class DiskChunks:
 
     @property
     def buffered_bytes(self) -> int:
-        """The total size of all files, including those that are being written."""
+        """Return the total size of all files, including those that are being written."""
         with self._lock:
             return self._buffered_bytes
 

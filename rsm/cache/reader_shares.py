@@ -1,6 +1,6 @@
 """Tracks the chunks that each reader of a cache needs, so that the cache evicts them last.
 
-A reader reserves the chunks that it reads now, and those that are prefetched for it. Active readers
+A reader reserves the chunks that it reads now, and those prefetched for it. Active readers
 share the budget evenly: a chunk is prefetched for a reader only if all chunks that the reader
 reserves then fit into its share. Not thread-safe.
 """
@@ -69,7 +69,7 @@ class ReaderShares:
         self._forget_idle(now_ms)
         holding = self._holdings.setdefault(reader, _Holding(seen_ms=now_ms))
         self._holdings.move_to_end(reader)
-        if holding.current == chunks:  # a current chunk is never in `ahead`
+        if holding.current == chunks:  # A current chunk is never in `ahead`.
             holding.seen_ms = now_ms
             return
         left = holding.current.keys() | holding.take_ahead(chunks)

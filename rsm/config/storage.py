@@ -149,8 +149,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     index_cache_bytes: Count = Field(
         default=67_108_864,
         validation_alias="remote.log.index.file.cache.total.size.bytes",
-        description="Maximum memory of a process for the indexes and other small objects of stored "
-        "segments. Lower: more requests to the store.",
+        description="Maximum memory of a manager or gateway for indexes and other small objects. A "
+        "gateway's workers share it equally. Higher: fewer requests to the store, more memory.",
     )
     copy_verify: CopyVerification = Field(
         default=CopyVerification.NONE,
@@ -174,14 +174,14 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     throttle_bytes_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.bytes.per.second",
-        description="Maximum bytes per second that each process writes to and reads from the "
-        "store. Requests above this limit wait. Lower: slower copies and reads.",
+        description="Maximum bytes per second that each process writes to and reads from the store."
+        " Further requests wait. Higher: faster copies and reads, more load on the store.",
     )
     throttle_requests_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.requests.per.second",
-        description="Maximum requests per second that each process sends to the store. Requests "
-        "above this limit wait. Lower: slower copies and reads.",
+        description="Maximum number of requests per second that each process sends to the store. "
+        "Further requests wait. Higher: faster copies and reads, more load on the store.",
     )
     slow_delay_ms: DurationMs = Field(
         default=0,
@@ -214,12 +214,12 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
 
     @property
     def layout(self) -> Layout | ClassName:
-        """The layout of new segments for topics that do not set one."""
+        """Return the layout of new segments for topics that do not set one."""
         return self.layouts[0]
 
     @property
     def part_bytes(self) -> int:
-        """The size of a part of an upload; 0 if the store has no fixed size."""
+        """Return the size of a part of an upload; 0 if the store has no fixed size."""
         match self.backend:
             case Backend.S3:
                 return self.s3_part_bytes
@@ -257,7 +257,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
             case Backend.S3:
                 return self.s3_settings(stream_buffer_bytes)
             case Backend.FILESYSTEM:
-                assert self.filesystem_root is not None  # a validator requires it
+                assert self.filesystem_root is not None  # A validator requires it.
                 return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
 
     def segments(self) -> SegmentSettings:

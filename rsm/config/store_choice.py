@@ -1,4 +1,7 @@
-"""Defines the choice of the store; the sections of the stores extend it to check the choice."""
+"""Defines the keys that select the store.
+
+Each store's section extends this class to check the selected kind.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ FILESYSTEM_MODE_KEY = "rsm.config.storage.filesystem.file.mode"
 
 
 class StoreChoice(Section):
-    """The kind of the store, and the settings of the default kind, a directory."""
+    """The kind of store, and the settings of the default kind, a directory."""
 
     backend: BackendChoice = Field(
         default=Backend.FILESYSTEM,
         validation_alias=BACKEND_KEY,
-        description="Kind of the store: `filesystem`, `s3`, `hdfs`, `azure`, `gcs`, or the class "
+        description="Kind of store: `filesystem`, `s3`, `hdfs`, `azure`, `gcs`, or the class "
         "of a [plug-in](plugins.md) as `package.module:Class`.",
     )
     filesystem_root: Directory | None = Field(
@@ -41,14 +44,14 @@ class StoreChoice(Section):
         description="**Disclosure:** with 0644, every user of the host can read the stored "
         "records, regardless of Kafka's ACLs. Permissions of new files below "
         "`rsm.config.storage.filesystem.root`, octal, from 0600 to 0666 without execute bits. "
-        "Users that can read a file can also search its directory. If this key is not set, files "
+        "Users who can read a file can also search its directory. If this key is not set, files "
         "get 0640 and directories 0750, less the process's umask. Existing files keep their "
         "permissions.",
     )
 
     @property
     def backend_name(self) -> str:
-        """The backend's name or class, as in the configuration."""
+        """Return the backend's name or class, as in the configuration."""
         return self.backend.value if isinstance(self.backend, Backend) else str(self.backend)
 
     @field_validator("filesystem_root")

@@ -52,7 +52,7 @@ class Unit:
     def readable(self, number: int) -> str:
         """Return a number as a duration or size in a larger unit.
 
-        Returns an empty text if no larger unit divides the number, or if the number is not
+        Returns an empty string if no larger unit divides the number, or if the number is not
         positive.
         """
         if self.grammar is None or number <= 0:

@@ -70,7 +70,7 @@ class ValueForm:
 
     @property
     def expected(self) -> str:
-        """The permitted values, as errors name them."""
+        """Return the permitted values, as errors name them."""
         if self.type_name == "boolean":
             return "true or false"
         if self.choices:
@@ -88,7 +88,7 @@ class ValueForm:
 
     @property
     def sample(self) -> int | None:
-        """A permitted number that is readable as a duration or size; None if there is none."""
+        """Return a permitted number that is readable as a duration or size, or None."""
         if self.unit.grammar is None:
             return None
         default = self.default if isinstance(self.default, int) else 0

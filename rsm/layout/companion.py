@@ -36,7 +36,8 @@ VERSION = 1
 
 _HEADER = struct.Struct(">4sH")
 _TRAILER = struct.Struct("<BI")
-_TRAILER_TAG = 15 << 3 | 5  # field 15, fixed32: one byte, so the trailer's length is known
+# The tag of field 15 (fixed32) takes one byte, so the trailer's length is known.
+_TRAILER_TAG = 15 << 3 | 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

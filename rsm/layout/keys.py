@@ -164,9 +164,9 @@ class ObjectKeys:
 
 
 def after_all_below(prefix: str) -> str:
-    """Return the lowest name that sorts after all names below `prefix`, which ends with "/".
+    """Return the lowest name that sorts after all names below `prefix`.
 
-    A listing that continues after this name omits no other key.
+    `prefix` ends with "/". A listing that continues after this name omits no other key.
     """
     return prefix.removesuffix("/") + chr(ord("/") + 1)
 

@@ -62,7 +62,7 @@ class OriginalsKeys:
 
     @property
     def of_all(self) -> str:
-        """The common prefix of all topics' keys."""
+        """Return the common prefix of all topics' keys."""
         return f"{self.prefix}/{_DIRECTORY}/" if self.prefix else f"{_DIRECTORY}/"
 
     def parse(self, text: str) -> OriginalsKey | None:

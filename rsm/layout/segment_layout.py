@@ -137,16 +137,16 @@ class SegmentLayout(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The layout's name in segment metadata."""
+        """Return the layout's name in segment metadata."""
 
     @property
     @abstractmethod
     def can_store_empty_logs(self) -> bool:
-        """Whether the layout can store a segment without batches."""
+        """Return whether the layout can store a segment without batches."""
 
     @property
     def chunk_bytes(self) -> int | None:
-        """The maximum length of a new log's chunk; None if a log is one object.
+        """Return the maximum length of a new log's chunk; None if a log is one object.
 
         `log_object` must fit into at most CHUNKS_MAX_COUNT such chunks. A stored segment may
         have chunks of any length.

@@ -5,7 +5,7 @@
     no result in time                   counted, logged, RetriableError; the thread is abandoned
     more than CALLS_MAX calls at once   counted, logged, RetriableError; the call is not made
 
-So an unmapped error never means that an object is absent or that work is done. KeyboardInterrupt is
+So an unmapped error never means that an object is absent or work is done. KeyboardInterrupt is
 passed on. Each call outside of `mapped` runs in a separate thread, because a caller cannot end a
 call that hangs. Abandoned calls count toward CALLS_MAX until they end.
 
@@ -78,7 +78,7 @@ class PluginCalls:
     def items(self, method: str, call: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Yield the items that a call returns; the time limit of a call applies to each batch."""
         iterator = self.run(method, lambda: iter(call()))
-        count = 1  # often the caller needs only the first item
+        count = 1  # Often the caller needs only the first item.
         while batch := self.run(method, lambda: list(islice(iterator, count))):  # noqa: B023
             yield from batch
             count = _LISTED_AT_ONCE

@@ -147,4 +147,7 @@ def _names(key: SegmentKey, segment_id: RemoteLogSegmentId, base_offset: int) ->
 
 
 def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:
-    return CorruptError("the plug-in's objects are not the planned ones", segment_id=segment_id)
+    return CorruptError(
+        "cannot accept the plug-in's objects: their keys differ from the planned keys",
+        segment_id=segment_id,
+    )

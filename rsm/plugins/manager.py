@@ -209,7 +209,7 @@ def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata
     require_type(copied.custom_metadata, bytes)
     objects = require_types(copied.objects, StoredObject)
     if [each.key for each in objects] != list(metadata.object_keys):
-        raise ValueError("the copied objects are not the planned ones")
+        raise ValueError("cannot accept the copy: its object keys differ from the planned keys")
     if any(each.length_bytes is None or each.crc32c is None for each in objects):
-        raise ValueError("a copied object lacks its length or CRC32C")
+        raise ValueError("cannot accept the copy: an object lacks its length or CRC32C")
     return copied

@@ -71,7 +71,7 @@ class PluginChunkStorage(ChunkStorage):
         self._calls.run("create", lambda: self._inner.create(name))
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        content = bytes(data)  # an abandoned call must not see later changes of a buffer
+        content = bytes(data)  # An abandoned call must not see later changes of a buffer.
         self._calls.run("append", lambda: self._inner.append(name, offset_bytes, content))
 
     def truncate(self, name: str, length_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Starts a plug-in that extends a class of `rlm`, and maps errors of the methods that it overrides.
+"""Starts a plug-in that extends a class of `rlm`, and maps errors of the overridden methods.
 
 The plug-in's constructor gets the arguments of that class, and then the plug-in's own settings.
 Other processes rely on what the class of `rlm` does; the plug-in may only add to it.

@@ -1,1 +1,1 @@
-"""What the programs share: their start, confirmations, and what they print."""
+"""Code that the programs share: their start, confirmations and output."""

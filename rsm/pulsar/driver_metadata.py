@@ -57,7 +57,10 @@ def _properties(store: StoreSettings) -> Iterator[tuple[str, str | None]]:
 
 
 def _azure_endpoint(connection_string: str) -> str | None:
-    """Return the account's address, as the SDK finds it; None if the text names no account."""
+    """Return the account's address, as the SDK finds it.
+
+    Returns None if the text names neither a blob endpoint nor an account.
+    """
     pairs = (part.partition("=") for part in connection_string.split(";"))
     values = {name.strip().lower(): value.strip() for name, _, value in pairs}
     account = values.get("accountname")

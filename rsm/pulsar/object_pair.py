@@ -67,7 +67,7 @@ def write_pair(
         try:
             storage.create_with_content(name, content, attributes=attributes[number])
         except AlreadyExistsError:
-            written.discard(name)  # another writer's object: do not delete it
+            written.discard(name)  # Another writer created this object, so it must stay.
             raise
 
     try:
@@ -78,7 +78,7 @@ def write_pair(
         create(1, index_content)
     except BaseException:
         if has_data or not _may_be_complete(storage, names[1]):
-            delete_objects(storage, tuple(written))  # the caller gets the first error
+            delete_objects(storage, tuple(written))  # The caller gets the first error.
         raise
 
 

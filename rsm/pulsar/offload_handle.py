@@ -37,8 +37,8 @@ WritePair = Callable[[ContentSource, Callable[[], bytes]], None]
 class StreamingLimits:
     """Represents the minimum length of a block, and the limits of the buffer and the objects.
 
-    An index object may slightly exceed `index_bytes`, which does not include the infos that `seal`
-    takes. The defaults of the other limits are Pulsar's. S3 needs `block_bytes` of at least 5 MiB,
+    An index object may slightly exceed `index_bytes`, which does not include the infos passed to
+    `seal`. The defaults of the other limits are Pulsar's. S3 needs `block_bytes` of at least 5 MiB,
     because it accepts no smaller part except the last. A single entry may exceed `buffer_bytes` and
     `segment_bytes`.
     """
@@ -97,7 +97,7 @@ class OffloadHandle:
 
     @property
     def last_offered(self) -> EntryPosition | None:
-        """The last accepted entry; None if there is none."""
+        """Return the last accepted entry; None if there is none."""
         return self._stream.last
 
     @property
@@ -195,7 +195,10 @@ class OffloadHandle:
         try:
             return self._buffer.result(timeout_s)
         except TimeoutError as error:
-            raise RetriableError("the offload is not complete yet", uuid=self._uuid) from error
+            raise RetriableError(
+                "cannot return the offload's result: the offload did not complete in time",
+                uuid=self._uuid,
+            ) from error
 
     def _accepts(self, new_bytes: int) -> bool:
         """Return whether an entry that begins a block of this length is accepted now.

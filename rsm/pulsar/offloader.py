@@ -102,7 +102,7 @@ class LedgerOffloader(ABC):
         **Data loss:** a streamed object contains entries of several ledgers. Delete it only after
         all of its ledgers are deleted (PIP-76). Pass the contexts of ledgers that still exist as
         `still_used_by`. Raises InvalidConfigError and deletes nothing if a context names `uuid`.
-        Raises RetriableError, which names the objects that may remain. Absent objects count as
+        Raises RetriableError with the names of objects that may remain. Absent objects count as
         deleted. Idempotent.
         """
 

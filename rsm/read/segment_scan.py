@@ -68,7 +68,7 @@ class RemoteScan:
                 if cursor.is_done:
                     self._next_offset = cursor.stored.offsets.end_offset
                 if self._end_offset is not None and self._next_offset >= self._end_offset:
-                    return  # a segment may be far longer than the requested range
+                    return  # A segment may be far longer than the requested range.
 
 
 class RemoteScanner:

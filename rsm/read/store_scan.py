@@ -105,7 +105,7 @@ class _Attempt:
 
     @property
     def base_offset(self) -> int:
-        """The base offset that the keys name; 0 if they name none."""
+        """Return the base offset that the keys name; 0 if they name none."""
         return next((k.base_offset for k in self.objects if not isinstance(k, StreamedKey)), 0)
 
 
@@ -225,7 +225,7 @@ class StoreScan:
         try:
             return self._read(attempt, candidates)
         except NotFoundError:
-            return any_key  # deleted since the listing
+            return any_key  # The companion was deleted after the listing.
         except (CorruptError, UnsupportedError) as error:
             return UnreadableSegment(
                 error=type(error)(
@@ -242,7 +242,7 @@ class StoreScan:
     ) -> _Described:
         """Read the companion with its own layout. Raises the errors that `_describe` catches."""
         first_error: TieredStorageError | None = None
-        contents: dict[SegmentKey, bytes] = {}  # layouts may share a companion key
+        contents: dict[SegmentKey, bytes] = {}  # Layouts may share a companion key.
         for layout, planned in candidates:
             if planned[-1] not in contents:
                 info = attempt.objects[planned[-1]]

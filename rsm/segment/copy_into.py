@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_STEP_BYTES = 1 << 20  # a larger copy would block the other threads for too long
+_STEP_BYTES = 1 << 20  # A larger copy would block the other threads for too long.
 
 
 def copy_into(target: memoryview, content: bytes) -> int:

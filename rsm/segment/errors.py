@@ -1,7 +1,7 @@
 """Defines the errors of all layers: one root, and a subclass for each reaction of a caller.
 
-Each error has its context as fields (`error.context["partition"]`). Its text is one line that says
-what failed, why, where, and what to do:
+Each error has its context as fields (`error.context["partition"]`). Its text, one line, says what
+failed, why, where, and how to fix it:
 
     manager cannot be reached: Connection refused (broker_id=3). Check rest.listener of that host.
 
@@ -20,7 +20,7 @@ class TieredStorageError(Exception):
     """Represents an error that `rlm` raises on purpose; the root of the other classes.
 
     `message` contains no values; `context` identifies the objects. Two names are
-    reserved: `reason` says why, as a text or as the error that is the cause; `advice` says what to
+    reserved: `reason` says why, as a text or as the causing error; `advice` says what to
     do, as a sentence without its full stop. **Security:** logs and terminals show the message and
     the context, so never put a secret in them.
     """
@@ -54,11 +54,11 @@ class TieredStorageError(Exception):
 
 
 def _text(reason: object) -> str:
-    """Return the text of a reason; an empty text if the reason is an error of `rlm`."""
+    """Return the text of a reason; an empty string if the reason is an error of `rlm`."""
     if reason is None or isinstance(reason, TieredStorageError):
         return ""
     if isinstance(reason, OSError) and reason.strerror and reason.filename is None:
-        return reason.strerror  # without the number
+        return reason.strerror  # `str(reason)` would add the error's number.
     return str(reason) or (type(reason).__name__ if isinstance(reason, Exception) else "")
 
 

@@ -54,7 +54,7 @@ class TopicIdPartition:
             raise ValueError(f"the partition is invalid: {self.partition}, expected >= 0")
         object.__setattr__(self, "_hash", hash((self.topic_id, self.partition)))
 
-    def __hash__(self) -> int:  # cached, because many tables use partitions as keys
+    def __hash__(self) -> int:  # The hash is cached, because many tables use partitions as keys.
         return self._hash
 
     def __str__(self) -> str:

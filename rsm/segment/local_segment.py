@@ -21,7 +21,7 @@ class ContentSource(Protocol):
 
     @property
     def length_bytes(self) -> int | None:
-        """The number of bytes that `chunks` yields in one pass; None if unknown before its end."""
+        """Return how many bytes `chunks` yields in one pass; None if unknown before its end."""
 
     def chunks(self) -> Iterator[memoryview]:
         """Yield the content once. Each view is valid only until the next one is requested.
@@ -36,14 +36,14 @@ class SizedSource(ContentSource, Protocol):
 
     @property
     def length_bytes(self) -> int:
-        """The number of bytes that `chunks` yields in one pass."""
+        """Return the number of bytes that `chunks` yields in one pass."""
 
 
 class PartBounds(Enum):
     """Represents the part boundaries of content that does not list the lengths of its parts."""
 
     ANY = "any"
-    EACH_CHUNK = "each chunk"  # each chunk is a part
+    EACH_CHUNK = "each chunk"  # Each chunk is a part.
 
 
 @runtime_checkable
@@ -52,7 +52,7 @@ class PartedSource(ContentSource, Protocol):
 
     @property
     def parts(self) -> Sequence[int] | PartBounds:
-        """The lengths of all parts, or the rule for the parts' boundaries."""
+        """Return the lengths of all parts, or the rule for the parts' boundaries."""
 
 
 def parts_of(source: ContentSource) -> Sequence[int] | PartBounds:
@@ -88,7 +88,7 @@ class PushedSource(ContentSource, Protocol):
 
     @property
     def interrupt(self) -> Interrupt | None:
-        """The function that interrupts the content; None if no writer pushes it."""
+        """Return the function that interrupts the content; None if no writer pushes it."""
 
 
 def interrupt_of(source: ContentSource) -> Interrupt | None:
@@ -129,11 +129,11 @@ class ReusingSource(ContentSource, Protocol):
 
     @property
     def reuse(self) -> ContentReuse | None:
-        """The earlier creations whose bytes may be used again; None if the content is new."""
+        """Return the earlier creations whose bytes can be reused; None if the content is new."""
 
 
 def reuse_of(source: ContentSource) -> ContentReuse | None:
-    """Return the earlier creations whose bytes may be used again; None if the content is new."""
+    """Return the earlier creations whose bytes can be reused; None if the content is new."""
     return source.reuse if isinstance(source, ReusingSource) else None
 
 

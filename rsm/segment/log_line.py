@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 
 _PLAIN = re.compile(r"[^\s\"=\\]+")
-_CONTROL = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # json.dumps escapes those below U+0020
+_CONTROL = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # `json.dumps` escapes those below U+0020.
 
 
 class LogLine:

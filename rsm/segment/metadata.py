@@ -120,8 +120,8 @@ class RemoteLogSegmentMetadata(_Derived):
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` is the lineage
     within `offsets`. It begins above the base offset if the log start was inside the segment; the
     offsets below its first entry are not readable. `objects` are named before the first byte is
-    written, and `layout` names their layout. A finished segment names only the chunks that were
-    written; an unfinished one names all that may be written. `custom_metadata` contains the storage
+    written, and `layout` names their layout. A finished segment names only the written
+    chunks; an unfinished one names all that may be written. `custom_metadata` contains the storage
     manager's own bytes (KIP-917). `unknown_fields` contains the protobuf fields of a newer version;
     `in_state` keeps them.
 
@@ -173,12 +173,12 @@ class RemoteLogSegmentMetadata(_Derived):
 
     @property
     def object_keys(self) -> tuple[str, ...]:
-        """The keys of all objects that the metadata names, in the order of writing."""
+        """Return the keys of all objects that the metadata names, in the order of writing."""
         return tuple(stored.key for stored in self.objects)
 
     @property
     def chunks(self) -> ChunkBounds:
-        """The bounds of the log's chunks, derived once: each read of the segment needs them."""
+        """Return the bounds of the log's chunks, derived once because each read needs them."""
         try:
             return self._chunks
         except AttributeError:

@@ -15,8 +15,8 @@ OFFLOAD_SEGMENT_LONGEST_MS = 7 * 86_400_000
 class OffloadMode(Enum):
     """Represents what the manager offloads without a request."""
 
-    SEGMENT = 1  # log segments that the broker rolled (PIP-17)
-    STREAM = 2  # the log as it grows, as offload segments (PIP-76)
+    SEGMENT = 1  # The manager offloads log segments that the broker rolled (PIP-17).
+    STREAM = 2  # The manager offloads the log while it grows, as offload segments (PIP-76).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

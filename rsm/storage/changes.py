@@ -50,7 +50,7 @@ def join_by_appending(
 ) -> None:
     """Implement `ChunkStorage.concat` with appends. Memory: at most 1 MiB."""
     require_distinct(target, sources)
-    for name in (target, *sources):  # all must exist before the first change
+    for name in (target, *sources):  # All must exist before the first change.
         length_of(name)
     for name in sources:
         target_bytes = length_of(target)

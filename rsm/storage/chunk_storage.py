@@ -34,8 +34,8 @@ class Concat(Enum):
     """Represents how a store joins chunks; users see the value."""
 
     NONE = "none"
-    BY_COPY = "by copy"  # the client reads each source and appends it
-    NATIVE = "native"  # without moving bytes through the client
+    BY_COPY = "by copy"  # The client reads each source and appends it.
+    NATIVE = "native"  # The store joins chunks without moving bytes through the client.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class ChunkStorage(ABC):
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """The features of this store; constant."""
+        """Return the features of this store, which are constant."""
 
     @abstractmethod
     def create_with_content(

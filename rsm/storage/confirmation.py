@@ -1,4 +1,4 @@
-"""Checks that a store has the bytes that were sent to it. Pure."""
+"""Checks that a store has the bytes sent to it. Pure."""
 
 from __future__ import annotations
 

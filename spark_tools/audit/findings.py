@@ -61,7 +61,7 @@ FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
         "manager's log.",
     }
 )
-"""What each kind means and what to do about it, for docs/spark-jobs.md."""
+"""The meaning of each kind and what to do about it, for docs/spark-jobs.md."""
 
 DATA_LOSS = (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM, FindingKind.GAP)
 """The kinds that cause errors for readers."""

@@ -25,7 +25,7 @@ RANGES = pa.schema(
     [
         pa.field("after", pa.string()),
         pa.field("until", pa.string()),
-        pa.field("expected", pa.binary()),  # an Arrow stream, opaque to Spark
+        pa.field("expected", pa.binary()),  # This is an Arrow stream, opaque to Spark.
     ]
 )
 SUSPECTS = pa.schema([pa.field("object_key", pa.string()), pa.field("read_bytes", pa.bool_())])

@@ -87,7 +87,7 @@ def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
         return None
     key = parse_either(keys, found.name)
     if key is None and OriginalsKeys(prefix=keys.prefix).parse(found.name) is not None:
-        return None  # a topic's originals, which the managers keep
+        return None  # The managers keep a topic's originals.
     if key is None:
         return Finding(
             kind=FindingKind.FOREIGN.value,

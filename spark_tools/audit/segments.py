@@ -98,7 +98,7 @@ def _holes(
         for offsets, is_fresh in _known(partition, ranges, cut_off_ms)
         if offsets.end_offset > (begin or 0)
     )
-    if begin is None:  # the log starts at the first known offset
+    if begin is None:  # The log starts at the first known offset.
         begin = known[0][0].start_offset if known else trimmed
     reached = begin
     for number, (offsets, is_fresh) in enumerate(known):

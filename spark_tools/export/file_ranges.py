@@ -29,7 +29,7 @@ class FileRange:
 
     @property
     def size_bytes(self) -> int:
-        """The approximate size of the range in the store."""
+        """Return the approximate size of the range in the store."""
         return sum(each.size_bytes for each in self.pieces if isinstance(each, SegmentPiece))
 
     def planned_again(self, pieces: Iterable[Piece]) -> FileRange:
@@ -65,7 +65,7 @@ class WrittenFiles:
 
     @property
     def offsets(self) -> OffsetRange:
-        """The offsets whose records are all in the files."""
+        """Return the offsets whose records are all in the files."""
         return replace(self.file_range.offsets, end_offset=self.end_offset)
 
     def named(self) -> tuple[str, ...]:

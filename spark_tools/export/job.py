@@ -136,7 +136,7 @@ class Export:
 
     @property
     def _planning(self) -> ReadOptions:
-        """The options of a plan that lists missing ranges and limits pieces to the file size."""
+        """Return the options of a plan for missing ranges, with pieces up to the file size."""
         return replace(
             self._options,
             mode=Mode.DROPMALFORMED,

@@ -1,4 +1,4 @@
-"""Maintains the manifest of an export, which lists the ranges that its directory contains.
+"""Maintains the manifest of an export: a list of the ranges that its directory contains.
 
     _attempts/<attempt>/                files being written, invisible to readers of `data`
     _attempts/<attempt>.<id>.json       a line before it is added
@@ -31,7 +31,7 @@ from spark_tools.files import Files
 _LINES = "manifest"
 _ATTEMPTS = "_attempts"
 _TIME = "%Y%m%dT%H%M%S"
-_KEPT = timedelta(days=7)  # far longer than an attempt takes
+_KEPT = timedelta(days=7)  # This is far longer than an attempt takes.
 
 
 class Manifest:

@@ -68,7 +68,7 @@ class ParquetFiles:
         self._gathered, self._gathered_bytes = [], 0
         for directory, part in _by_date(rows):
             file = self._open.pop(directory, None) or self._begin(directory)
-            self._open[directory] = file  # now the most recently used
+            self._open[directory] = file  # The file is now the most recently used one.
             file.write_row_group(part.select(self._columns))
 
     def _begin(self, directory: str) -> _File:
@@ -110,7 +110,8 @@ def _by_date(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         return
     counts = pc.value_counts(rows.column(DATE)).to_pylist()
     if len(counts) > 1:
-        rows = rows.take(pc.sort_indices(rows.column(DATE)))  # stable, and null sorts last
+        # The sort is stable, and null sorts last.
+        rows = rows.take(pc.sort_indices(rows.column(DATE)))
         counts.sort(key=lambda each: (each["values"] is None, each["values"]))
     position = 0
     for each in counts:

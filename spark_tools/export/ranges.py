@@ -64,13 +64,17 @@ class ExportedRange:
                 )
             found = cls(**{**values, "files": tuple(values["files"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise CorruptError("the manifest has a malformed line", line=text[:200]) from error
+            raise CorruptError(
+                "cannot read the manifest: it has a malformed line", line=text[:200]
+            ) from error
         for field in fields(cls):
             expected = "tuple" if field.name == "files" else field.type
             if type(getattr(found, field.name)).__name__ != expected:
-                raise CorruptError("the manifest has a malformed line", line=text[:200])
+                raise CorruptError(
+                    "cannot read the manifest: it has a malformed line", line=text[:200]
+                )
         if not all(isinstance(name, str) for name in found.files):
-            raise CorruptError("the manifest has a malformed line", line=text[:200])
+            raise CorruptError("cannot read the manifest: it has a malformed line", line=text[:200])
         return found
 
 

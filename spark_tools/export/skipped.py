@@ -3,7 +3,7 @@
     _attempts/<time>-<id>.json          a record before it is added
     skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
-The records do not decide what is exported later: the next export writes every stored range that is
+The records do not affect later exports: the next export writes every stored range that is
 not in the manifest. The records give the reasons. After a range has expired, its record shows that
 the loss was reported.
 """
@@ -106,10 +106,12 @@ class SkippedRange:
             found = cls(**json.loads(text))
         except (ValueError, TypeError) as error:
             raise CorruptError(
-                "the record of a skipped range is malformed", found=text[:200]
+                "cannot read the record of a skipped range: it is malformed", found=text[:200]
             ) from error
         if any(type(getattr(found, field.name)).__name__ != field.type for field in fields(cls)):
-            raise CorruptError("the record of a skipped range is malformed", found=text[:200])
+            raise CorruptError(
+                "cannot read the record of a skipped range: it is malformed", found=text[:200]
+            )
         return found
 
     @property
@@ -118,7 +120,7 @@ class SkippedRange:
 
     @property
     def _path(self) -> str:
-        """The path, with a checksum of the record so that no rename replaces another record."""
+        """Return the path; it contains a checksum so that no rename replaces another record."""
         checksum = f"{crc32(self._text.encode()):08x}"
         name = f"{self.start_offset:020d}-{self.end_offset:020d}.{checksum}.json"
         return f"{_RECORDS}/topic_id={self.topic_id}/partition={self.partition}/{name}"

@@ -75,7 +75,7 @@ class RowsToWrite:
 
     @property
     def ddl(self) -> str:
-        """The written columns and the column `offset` as Spark DDL."""
+        """Return the written columns and the column `offset` as Spark DDL."""
         types = self.decoding.spark_types(self.options.columns, quoted=True)
         return spark_ddl(tuple(dict.fromkeys((*self.columns, OFFSET))), types)
 
@@ -153,7 +153,8 @@ def _each(
 def _write_with_arrow(
     number: int, file_range: FileRange, *, directory: Path, codec: str, work: RowsToWrite
 ) -> Iterator[pa.RecordBatch]:
-    name = f"part-{number:05d}-{uuid4()}"  # unique per attempt: Spark may start a task twice
+    # Spark may start a task twice, so each attempt has its own name.
+    name = f"part-{number:05d}-{uuid4()}"
     written = ParquetFiles(directory, name, work.columns, codec)
     for each in work.read(file_range):
         if isinstance(each, WrittenFiles):

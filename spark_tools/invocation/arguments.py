@@ -72,7 +72,7 @@ def _timeout_in_ms(text: str) -> int:
         found_ms = round(float(text) * 1000)
     except ValueError:
         found_ms = duration_in_ms(text)
-    except OverflowError:  # infinite
+    except OverflowError:  # The number is infinite.
         found_ms = -1
     if not _SHORTEST_TIMEOUT_MS <= found_ms <= MAX_TIMEOUT_MS:
         bounds = " to ".join(map(format_duration, (_SHORTEST_TIMEOUT_MS, MAX_TIMEOUT_MS)))
@@ -175,7 +175,7 @@ def given_options(arguments: argparse.Namespace, environment: Mapping[str, str])
     """Return the keys that the command line gives, with the path of the configuration file.
 
     The file is that of `--config`; if it is not given and no option names the brokers, the host's
-    file. Raises InvalidConfigError for an `--option` that has no value, for `--config` together
+    file. Raises InvalidConfigError for an `--option` without a value, for `--config` together
     with `--bootstrap-server`, if nothing names the brokers, and for a `--command-config` that has
     no effect or cannot be read.
     """

@@ -62,7 +62,7 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         "`missing`, `size`, `checksum` or `gap`; the export "
         "[skipped](spark.md#what-an-export-skips) damaged, missing or expired ranges",
         _EXIT_CODES[JobOutcome.FAILED_WORK]: "done, but some work failed, or would fail without "
-        "`--dry-run`: dead letters that are `failed`, `given_up`, `refused` or `unreadable`, or "
+        "`--dry-run`: `failed`, `given_up`, `refused` or `unreadable` dead letters, or "
         "ranges of an export for which the store did not answer",
         _EXIT_CODES[JobOutcome.NOTHING_TO_DO]: "there was nothing to do",
         _BY_SIGNAL + signal.SIGINT: "ended by Ctrl-C",
@@ -154,7 +154,7 @@ def end_job(
     if arguments.summary is not None:
         try:
             _write_summary(arguments.summary, summary)
-        except OSError as error:  # the exit code still reports the job's outcome
+        except OSError as error:  # The exit code still reports the job's outcome.
             sys.stderr.write(f"{name}: cannot write the summary: {error}\n")
     return exit_code
 
@@ -198,7 +198,7 @@ def _ended_by_signals() -> Iterator[None]:
     received: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGTERM:  # a second one must not interrupt the cleanup
+        if number == signal.SIGTERM:  # A second one must not interrupt the cleanup.
             signal.signal(number, signal.SIG_IGN)
         received.append(number)
         logging.disable()  # PySpark logs long stack traces after an interrupt

@@ -30,8 +30,8 @@ _RESPONSE_S = 30.0
 class Use(Enum):
     """Represents the kind of query that a process plans; the kind decides when leases end."""
 
-    BATCH = auto()  # released after an idle period of the application
-    STREAM = auto()  # released on RELEASE, and when the process ends
+    BATCH = auto()  # Leases end after an idle period of the application.
+    STREAM = auto()  # Leases end on RELEASE, and when the process ends.
 
 
 class Signal(Enum):

@@ -47,13 +47,13 @@ class LeaseKeeper:
         """Raise OSError if the socket cannot be created."""
         self.idle_s = idle_s
         self._new_renewal = new_renewal
-        self._renewal = new_renewal()  # of all batch queries
+        self._renewal = new_renewal()  # All batch queries share it.
         self._has_work = has_work
-        self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # accessible to this user only
+        self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # Only this user can access it.
         self.address = str(Path(self._directory) / "keeper")
         try:
             self._listener = Listener(self.address, family="AF_UNIX")
-        except OSError:  # for example, the path of the directory for temporary files is too long
+        except OSError:  # The path of the directory for temporary files may be too long.
             shutil.rmtree(self._directory, ignore_errors=True)
             raise
         self._active_s = time.monotonic()
@@ -79,7 +79,8 @@ class LeaseKeeper:
             try:
                 process = self._listener.accept()
                 is_failing = False
-            except OSError as error:  # closed, or too many open files: new processes then wait
+            except OSError as error:
+                # The listener is closed, or too many files are open: new processes then wait.
                 if not (is_failing or self._is_closed.is_set()):
                     _log.warning(LogLine("cannot receive read leases: trying again", error=error))
                 is_failing = True

@@ -25,7 +25,7 @@ from rsm.segment.log_line import LogLine
 from spark_tools.leases.topic import LeaseTopic
 
 _log = logging.getLogger(__name__)
-_RENEWALS = 3  # within a lease's duration
+_RENEWALS = 3  # A lease is renewed this number of times within its duration.
 _STEP_S = 0.5
 _RETRY_MAX_S = 5.0
 
@@ -133,7 +133,7 @@ class LeaseRenewal:
                     away.add(name)
                     what = "cannot release read leases: they expire later"
                     _log.warning(LogLine(what, error=error))
-            for topic in self._topics.values():  # an idle application keeps no connection
+            for topic in self._topics.values():  # An idle application keeps no connection.
                 topic.close()
             self._topics.clear()
 

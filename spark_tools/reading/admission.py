@@ -1,7 +1,8 @@
 """Limits how much of the backlog one micro-batch of a stream reads. Pure.
 
 As in Spark's Kafka source, each partition gets a share of the limit in proportion to its backlog,
-and at least one offset. The bytes of a stored segment count as spread evenly over its offsets.
+and at least one offset. This module assumes that the bytes of a stored segment are spread evenly
+over its offsets.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class TriggerLimits:
 class Backlog:
     """Represents a partition's unread offsets.
 
-    `parts` are the stored ranges of them, ascending, each with its bytes.
+    `parts` are the stored ranges of these offsets, ascending, each with its bytes. They are empty
+    if no byte limit is set.
     """
 
     offsets: OffsetRange

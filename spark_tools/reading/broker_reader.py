@@ -44,7 +44,7 @@ def read_from_broker(
         partition=tip.partition,
         columns=options.columns,
         bounds=RowBounds(offsets=piece.offsets, from_ms=options.from_ms, until_ms=options.until_ms),
-        aborted=AbortedTransactions(),  # the consumer omits aborted records
+        aborted=AbortedTransactions(),  # The consumer omits aborted records.
     )
     reader = BrokerReader(piece, client, options)
     try:
@@ -65,7 +65,7 @@ class BrokerReader:
         self._timeout_s = options.timeout_ms / 1000
         self._consumer = Consumer(
             {
-                "group.id": "rlm-spark",  # required by librdkafka, though no group is joined
+                "group.id": "rlm-spark",  # The client requires it, though no group is joined.
                 **client,
                 "auto.offset.reset": "error",
                 "enable.auto.commit": False,

@@ -23,7 +23,7 @@ def find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicId
         found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
         return choose(found, options)
     for _ in range(_PATTERN_ATTEMPTS - 1):
-        with suppress(MissingTopicError):  # a topic was deleted after it was listed
+        with suppress(MissingTopicError):  # A topic may be deleted after it is listed.
             return _find_matching(client, options.pattern, options)
     return _find_matching(client, options.pattern, options)
 

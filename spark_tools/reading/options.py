@@ -58,7 +58,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
 )
 _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 _TASKS_PER_CORE = 2
-_MIN_TASK_BYTES = 4 << 20  # a smaller task spends most of its time on its fixed cost
+_MIN_TASK_BYTES = 4 << 20  # A smaller task spends most of its time on its fixed cost.
 
 
 class Mode(Enum):

@@ -1,6 +1,6 @@
 """Plans where tasks read each offset: from a segment, or from the broker. Pure.
 
-rlmm.lookup decides which segment an offset is read from, and which missing offsets are a recorded
+rlmm.lookup selects the segment of each offset, and decides which missing offsets are a recorded
 gap. Other missing offsets become a `Hole`, and are never skipped silently. A large segment becomes
 several pieces with about the same number of offsets. A piece's reader finds the first batch with
 the segment's index. One task reads consecutive small segments. If the options request it, tasks

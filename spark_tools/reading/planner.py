@@ -69,7 +69,10 @@ class Planner:
         return self._plan(options).tasks
 
     def summary(self, options: ReadOptions) -> tuple[PartitionSummary, ...]:
-        """Return the counts of what `tasks` would return. Leases and raises as `tasks` does."""
+        """Return the counts of what `tasks` would return.
+
+        Leases as `tasks` does, and raises the same errors.
+        """
         plan = self._plan(options)
         return summarized(plan.stored, plan.tasks, options, plan.local)
 

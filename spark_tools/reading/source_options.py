@@ -1,4 +1,4 @@
-"""Lists the options of the data source that select what is read, and how. Pure.
+"""Lists the data source's options about what is read, and how. Pure.
 
 An option that Spark's Kafka source also has keeps its name and meaning.
 """
@@ -209,7 +209,8 @@ READ_OPTIONS = (
         "set.",
         example="false",
         default="true",
-        in_kafka_source="the same; `false` also skips expired offsets, which fail a query of `rlm`",
+        in_kafka_source="the same; `false` also skips expired offsets. In a query of the source "
+        "`rlm`, they are an error.",
     ),
     MIN_PARTITIONS,
     SPLIT_BYTES,

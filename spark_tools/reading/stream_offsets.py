@@ -47,8 +47,8 @@ def latest_offsets(
     """Return the end offset of each partition's contiguous data above `start`, within the limits.
 
     If a partition's log start offset is above `start`, unread records have expired. The end offset
-    is then at or above the log start offset, so the read fails. `target` is the end of a query that
-    terminates: nothing above it is read, and no partition that it does not name.
+    is then at or above the log start offset, so the read fails. `target` is the end of a
+    terminating query: nothing above it is read, and no partition that it does not name.
     """
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}

@@ -30,8 +30,8 @@ class PartitionSummary:
 
     `pruned_by_offset` counts segments outside the bounds of offsets. `pruned_by_time` counts those
     within the bounds whose newest record is older than `fromTimestamp`. `size_bytes` is the
-    approximate stored size of the read parts. `broker_offsets` counts offsets that are read from
-    the broker, and `missing_offsets` those that cannot be read.
+    approximate stored size of the read parts. `broker_offsets` counts offsets read from the
+    broker, and `missing_offsets` those that cannot be read.
     """
 
     topic_id_partition: TopicIdPartition

@@ -88,7 +88,7 @@ class BatchDecisions:
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
         """Return the reason if the dead letter lacks objects of its segment; otherwise empty."""
         named_count = len(set(dead_letter.object_keys))
-        count = self.objects_count.get(subject, 1)  # every segment has an object
+        count = self.objects_count.get(subject, 1)  # Every segment has at least one object.
         if named_count >= count:
             return ""
         return (

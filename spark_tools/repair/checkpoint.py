@@ -41,7 +41,7 @@ def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: st
         files.write(_ID_FILE, expected)
     elif found != expected:
         raise InvalidConfigError(
-            "the checkpoint belongs to another topic of the same name",
+            "cannot use the checkpoint: it belongs to another topic of the same name",
             checkpoint=checkpoint,
             topic=topic,
             expected=expected,
@@ -56,12 +56,12 @@ def _require_offsets_of(spark: SparkSession, checkpoint: str, topic: str) -> Non
     except PySparkException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
-        return  # there is no checkpoint yet
+        return  # There is no checkpoint yet.
     for line in lines:
         topics = _topics(line) - {topic}
         if topics:
             raise InvalidConfigError(
-                "the checkpoint belongs to another topic",
+                "cannot use the checkpoint: it belongs to another topic",
                 checkpoint=checkpoint,
                 expected=topic,
                 found=min(topics),

@@ -93,7 +93,7 @@ def foreign_object_reason(item: DeadLetter, keys: ObjectKeys, listed: Collection
     )
     for stored in metadata.objects:
         if stored.key.startswith(own):
-            continue  # nearly all names; parsing is slow
+            continue  # Nearly all names begin with it, and parsing is slow.
         name = keys.parse(stored.key)
         if name is None:
             if stored.key not in listed:

@@ -2,8 +2,8 @@
 
 This module does not import Spark. For each dead letter, a task deletes objects, then writes the
 outcome to Kafka. The task ends only when Kafka has acknowledged all outcomes. A task that fails or
-runs twice repeats all of its work. This is harmless: an absent object counts as deleted, the fold
-rejects a second end of the same deletion, and of duplicate dead letters, the last one counts.
+runs twice repeats all of its work. This is harmless. An absent object counts as deleted, and the
+fold refuses a second end of the same deletion. The last of several duplicate dead letters counts.
 
 Several parts of a task run concurrently, because each request to the store has a high latency.
 """
@@ -59,7 +59,10 @@ OUTCOMES_DDL = "outcome string, dead_letters long, segment string, reason string
 """The number of dead letters per outcome; a row of one dead letter has its subject and reason."""
 
 WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
-"""Writes records, and returns when all are acknowledged. Raises if any may not be written."""
+"""Writes records, and returns when all are acknowledged.
+
+Raises an error if any record was possibly not written.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ The order of the effects of one batch:
     read metadata to its end -> decide -> delete objects -> write outcomes
     -> pause if most dead letters are written back -> checkpoint
 
-The job writes dead letters that wait or fail back to the dead-letter topic, which has no retention.
-With an interval, the pause limits the growth of that topic: if most of a batch is written back, the
-next batch waits for PAUSE_MS. The pause also delays the next attempt of a dead letter.
+The job writes waiting and failed dead letters back to the dead-letter topic, which has no
+retention. With an interval, the pause limits the growth of that topic: if most of a batch is
+written back, the next batch waits for PAUSE_MS. The pause also delays the next attempt of
+a dead letter.
 
 The driver reads the keys of a batch, and whole dead letters about orphans. The executors read all
 dead letters, act, and return counts. If several records have the same key, executors first read the
@@ -167,7 +168,7 @@ class RepairJob:
         outcomes = dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL)
         if self._settings.report is None:
             return self._count(outcomes)
-        outcomes = outcomes.persist()  # report and counts must come from one execution
+        outcomes = outcomes.persist()  # The report and the counts must come from one execution.
         try:
             report = outcomes.select("segment", "outcome", "reason")
             report.write.mode("append").parquet(self._settings.report)

@@ -48,8 +48,8 @@ OUTCOME_MEANINGS: Mapping[RepairOutcome, str] = MappingProxyType(
         "attempts.",
         RepairOutcome.WAITING: "Dead letters that the job wrote back unchanged, for a later run or "
         "a newer version.",
-        RepairOutcome.REFUSED: "Dead letters that the job parked because it cannot prove that the "
-        "objects may be deleted. It deletes none of them.",
+        RepairOutcome.REFUSED: "Parked dead letters: the job cannot prove that their objects may "
+        "be deleted, and deletes none of them.",
         RepairOutcome.UNREADABLE: "Records that the job parked because they are corrupt, too "
         "large, or not dead letters. It truncates a record above 900,000 bytes; the header `from` "
         "is the location of the whole record.",

@@ -90,7 +90,7 @@ def _decide_on_unknown(
     metadata_topic_id: str,
     source: MetadataSource,
 ) -> Decision:
-    if source.unread:  # a newer version may read these records
+    if source.unread:  # A newer version may be able to read these records.
         reason = (
             f"the segment is unknown, and the metadata cannot be read completely: {source.unread}"
         )

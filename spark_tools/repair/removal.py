@@ -1,9 +1,9 @@
 """Removes the objects of segments and orphans in bulk, as decided. Runs on executors.
 
-After a failure, this module checks whether it can use the store at all. If not, the failures are an
-outage, and do not count as attempts of the dead letters.
+After a failure, this module checks whether it can use the store at all. If not, the failures count
+as an outage, and not as attempts to delete the objects.
 
-Orphans are deleted or moved to quarantine. Directly before that, this module checks each object
+This module deletes orphans or moves them to quarantine. Directly before that, it checks each object
 again, and refuses to remove it if it has changed.
 """
 
@@ -34,7 +34,7 @@ _READ_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Represents a result for a dead letter's objects; all fields are empty if these are removed.
+    """Represents the result of removing a dead letter's objects; all fields are empty on success.
 
     `refusal` is set if the object is not the one that the audit saw. `failure` is the store's
     error. `outage` is set if the store cannot be used at all.

@@ -26,7 +26,7 @@ from spark_tools.rows.schema import arrow_schema
 Int32s = NDArray[np.int32]
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
-_MIN_RECORD_BYTES = 7  # one for each of its six numbers, and the attributes
+_MIN_RECORD_BYTES = 7  # A record has six numbers of at least one byte, and one byte of attributes.
 _HEADERS_TYPE = arrow_schema(["headers"]).field("headers").type
 
 

@@ -36,8 +36,9 @@ of the headers.
 
 `bounds` are first and end offset, first and last timestamp."""
 _START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
-_FIELDS = 6  # numbers of a record: length, two deltas, length of key and value, headers
-_SHORT_BITS = 28  # a number of 28 bits is within the bounds of every field
+# A record has these numbers: length, two deltas, lengths of key and value, count of headers.
+_FIELDS = 6
+_SHORT_BITS = 28  # A number of 28 bits is within the bounds of every field.
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 NOT_ONE = -1
@@ -160,7 +161,7 @@ def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten ti
                 if found <= 0 or found > end - cursor:
                     break
                 end = cursor + found
-                cursor += 1  # the attributes
+                cursor += 1  # This skips the attributes.
             elif field == 1:
                 time_delta = found  # type: ignore[assignment]  # an int, to numba
             elif field == 2:

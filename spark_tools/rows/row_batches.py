@@ -78,7 +78,7 @@ class PartitionRows:
         """
         counts, base_offsets = table.headers["record_count"], table.numbers("base_offset")
         for row in np.flatnonzero(counts < 0):
-            parse_header(table.data, int(table.positions[row]))  # raises
+            parse_header(table.data, int(table.positions[row]))  # This call raises the error.
         next_offsets = base_offsets + table.numbers("last_offset_delta") + 1
         offsets, from_ms = self.bounds.offsets, self.bounds.from_ms
         wanted: Bools = ~table.is_control & (counts > 0)

@@ -32,7 +32,7 @@ def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
         raise _not_installed(error) from error
     except (TieredStorageError, OSError):
         raise
-    except Exception as error:  # a hostile schema can raise any error
+    except Exception as error:  # A hostile schema can raise any error.
         raise UnsupportedError(
             "cannot read a schema", reason=f"{type(error).__name__}: {error}"[:200]
         ) from error

@@ -182,13 +182,13 @@ CLIENT_KEYS = (
     ),
     _of_registry("ssl.key.password", "TLS: the password of the key.", "secret"),
 )
-"""Settings that Confluent's client gets unchanged; their names lose the prefix."""
+"""Settings that are passed to Confluent's client unchanged, without the prefix in their names."""
 REGISTRY_OPTIONS = (
     _of_registry(
         "url",
-        "URLs of a registry with Confluent's REST API, comma-separated. Each decoded key or value "
-        "must then begin with Confluent's header: a magic byte and the schema's id. Without this "
-        "option, it must have no header and must fit `keySchema` or `valueSchema`.",
+        "URLs of a registry with Confluent's REST API, comma-separated. Each key or value to "
+        "decode must then begin with Confluent's header: a magic byte and the schema's id. Without "
+        "this option, it must have no header and must fit `keySchema` or `valueSchema`.",
         "https://registry:8081",
     ),
     _of_registry(

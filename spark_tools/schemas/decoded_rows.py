@@ -107,7 +107,7 @@ class ColumnDecoder:
         return pa.concat_arrays([array, others]).take(pa.array(locations)), errors
 
     def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
-        """Return the values that compiled code can read, and the rows that it cannot read.
+        """Return the values readable by compiled code, and the rows that it cannot read.
 
         Returns None if no compiled code can read the schema, if there are no payloads, or if a
         value does not fit the column's type.
@@ -123,7 +123,7 @@ class ColumnDecoder:
             wanted = wanted & self._is_own(payloads)
         try:
             array, is_read = rows.read(payloads, start, wanted)
-        except pa.ArrowInvalid:  # the decoder then finds the row
+        except pa.ArrowInvalid:  # The decoder then finds the row.
             return None
         return array, np.flatnonzero(~(is_read | is_null))
 
@@ -202,7 +202,7 @@ class ColumnDecoder:
             return self._schema.decoder(writer)
         except (TieredStorageError, OSError):
             raise
-        except Exception as error:  # a hostile schema can raise any error
+        except Exception as error:  # A hostile schema can raise any error.
             raise UnsupportedError(
                 "cannot read a schema", schema_id=schema_id, reason=_reason(error)
             ) from error

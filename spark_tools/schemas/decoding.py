@@ -133,7 +133,7 @@ def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
 def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
     if schema.format is not expected:
         raise UnsupportedError(
-            "the schema's format differs from the column's",
+            "cannot decode the column: the schema's format differs from the column's",
             found=schema.format.value,
             expected=expected.value,
         )

@@ -80,7 +80,7 @@ class _JsonTypes:
 
     def of(self, schema: object, document: object) -> tuple[pa.DataType, Conform]:
         """Return the type of a part of a document, and the converter of values to that type."""
-        if not isinstance(schema, dict):  # `true` accepts any value
+        if not isinstance(schema, dict):  # The schema `true` accepts any value.
             return pa.string(), _as_text
         reference = schema.get("$ref")
         self._budget.enter(f"{id(document)} {reference}" if reference else "")
@@ -207,7 +207,8 @@ def _integer(value: object) -> object:
 def _number(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if value is None or (isinstance(value, float) and isfinite(value)):  # 1e999 is infinite
+    # Python parses 1e999 as infinity.
+    if value is None or (isinstance(value, float) and isfinite(value)):
         return value
     raise _wrong(value, "finite number")
 

@@ -111,7 +111,7 @@ def _require_file_names(names: Iterable[str]) -> None:
     paths: dict[PurePosixPath, str] = {}
     for each in names:
         path = PurePosixPath(each)
-        is_printable = each.isprintable()  # excludes NUL and lone surrogates
+        is_printable = each.isprintable()  # This excludes NUL and lone surrogates.
         if not is_printable or not path.parts or path.is_absolute() or ".." in path.parts:
             raise UnsupportedError(
                 "cannot compile a Protobuf schema: a file name is invalid",

@@ -103,7 +103,9 @@ class SchemaRegistry(SchemaSource):
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_FOUND:
                 raise NotFoundError(
-                    f"the schema registry does not have this {kind}", name=name, url=self._url
+                    f"cannot read from the schema registry: it does not have this {kind}",
+                    name=name,
+                    url=self._url,
                 ) from error
             if error.http_status_code in _DENIED:
                 raise InvalidConfigError(
@@ -113,7 +115,7 @@ class SchemaRegistry(SchemaSource):
                     advice="Check the credentials for the registry",
                 ) from error
             raise self._unreachable(error) from error
-        except Exception as error:  # the client's HTTP library has many error classes
+        except Exception as error:  # The client's HTTP library has many error classes.
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> RetriableError:

@@ -59,7 +59,10 @@ class SchemaText:
 
 
 Decode = Callable[[bytes], object]
-"""Decodes a payload to a value of the reader's schema. Invalid bytes can raise any Exception."""
+"""Decodes a payload to a value of the reader's schema.
+
+It can raise any Exception for invalid bytes.
+"""
 
 
 Bools = NDArray[np.bool_]
@@ -72,7 +75,7 @@ class RowsReader(ABC):
     def read(self, payloads: pa.Array, header_bytes: int, wanted: Bools) -> tuple[pa.Array, Bools]:
         """Return a column with the wanted rows, and a mask of the rows that were read.
 
-        Other rows are null. The caller passes wanted rows that were not read to a decoder. Raises
+        Other rows are null. If a wanted row was not read, the caller passes it to a decoder. Raises
         pa.ArrowInvalid if a value does not fit the column's type; a decoder then finds its row.
         """
 
@@ -83,7 +86,7 @@ class ColumnSchema(ABC):
     @property
     @abstractmethod
     def arrow_type(self) -> pa.DataType:
-        """The column's type, which Spark reads unchanged."""
+        """Return the column's type, which Spark reads unchanged."""
 
     @abstractmethod
     def decoder(self, writer: SchemaText | None) -> Decode:
@@ -97,11 +100,14 @@ class ColumnSchema(ABC):
     @property
     @abstractmethod
     def rows(self) -> RowsReader | None:
-        """A reader that is much faster than a decoder; None if it cannot read this schema."""
+        """Return a reader much faster than a decoder; None if it cannot read this schema."""
 
     @abstractmethod
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Build a column of decoded values; None is null. Wrong values can raise any Exception."""
+        """Build a column of decoded values; None is null.
+
+        It can raise any Exception for wrong values.
+        """
 
 
 class SchemaSource(ABC):
@@ -117,7 +123,10 @@ class SchemaSource(ABC):
 
     @abstractmethod
     def of_subject(self, subject: str, version: int | None) -> SchemaText:
-        """Return a version of a subject; the latest if `version` is None. Raises as `by_id`."""
+        """Return a version of a subject; the latest if `version` is None.
+
+        Raises the same errors as `by_id`.
+        """
 
     @abstractmethod
     def close(self) -> None:

@@ -56,5 +56,5 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
 def _has_active_jobs(context: SparkContext) -> bool:
     try:
         return bool(context.statusTracker().getActiveJobsIds())
-    except (Py4JError, AttributeError, OSError):  # the application has ended
+    except (Py4JError, AttributeError, OSError):  # The application has ended.
         return False

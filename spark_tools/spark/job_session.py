@@ -63,7 +63,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     except KeyboardInterrupt:
         if running is None:
             with suppress(*SPARK_ERRORS, OSError):
-                spark.sparkContext.setLogLevel("OFF")  # interrupted tasks log long stack traces
+                spark.sparkContext.setLogLevel("OFF")  # Interrupted tasks log long stack traces.
         raise
     finally:
         if running is None:

@@ -44,10 +44,10 @@ try:
         ReadMaxRows,
         SupportsTriggerAvailableNow,
     )
-except ImportError:  # before 4.2, Spark does not pass the start offset
+except ImportError:  # Before 4.2, Spark does not pass the start offset.
     SupportsTriggerAvailableNow = None  # type: ignore[assignment,misc]  # a class or nothing
 
-_LOOK_INTERVAL_S = 30.0  # for new partitions
+_LOOK_INTERVAL_S = 30.0  # The reader looks for new partitions at this interval.
 
 
 class _Open(NamedTuple):
@@ -99,7 +99,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         stored = self._stored()
         self._stored_offsets = stored_offsets(stored)
         latest = latest_offsets(stored, started, limits, self._target)
-        if latest == started:  # all leased segments have been read, and no newer ones exist
+        if latest == started:  # All leased segments have been read, and no newer ones exist.
             self._opened().leases.release()
         return latest
 

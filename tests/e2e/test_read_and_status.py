@@ -290,7 +290,7 @@ def test_command_when_topic_is_unknown_then_one_line_and_exit_code_1(
 
     assert done.returncode == 1
     assert done.stderr.startswith(
-        "rlm: the cluster has no topic of this name (topic=no-such-topic)."
+        "rlm: cannot find the topic: the cluster has no topic of this name (topic=no-such-topic)."
     )
     assert done.stderr.count("\n") == 1
 

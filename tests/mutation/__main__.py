@@ -1,4 +1,4 @@
-"""Change deciding code, one expression at a time, and count the changes that a test notices.
+"""Change deciding code, one expression at a time, and count the changes noticed by a test.
 
 `make mutants` tries mutants drawn with a seed from each group, and all mutants of some groups.
 `make mutants ALL=1` tries all mutants of all groups.

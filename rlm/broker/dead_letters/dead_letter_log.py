@@ -51,7 +51,7 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
             )
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
             if record.key.startswith(ORPHAN_KEY_PREFIX):
-                continue  # an orphan belongs to no segment of the metadata topic
+                continue  # An orphan belongs to no segment of the metadata topic.
             try:
                 dead_letter = decode(record.value or b"")
                 newest[dead_letter.metadata.segment_id.id] = dead_letter

@@ -1,4 +1,4 @@
-"""Defines the topic in which the manager records deletions that kept failing, for repair jobs.
+"""Defines the topic where the manager records repeatedly failed deletions, for repair jobs.
 
 The manager publishes a dead letter before it marks the segment as dead-lettered. A crash in between
 causes a second dead letter, which needs no repair.

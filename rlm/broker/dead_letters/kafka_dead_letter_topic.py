@@ -59,7 +59,8 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
                 producer.produce(
                     self._settings.name, key=record.key, value=record.value, on_delivery=done
                 )
-            except (BufferError, KafkaException) as error:  # for example, the record is too large
+            except (BufferError, KafkaException) as error:
+                # For example, the record is too large.
                 raise RetriableError(
                     "cannot write a dead letter", topic=self._settings.name, error=error
                 ) from error
@@ -67,7 +68,8 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             while not outcome and time.monotonic() < give_up_s:
                 producer.poll(_POLL_S)
             if outcome != [None]:
-                self._producer = None  # may have forgotten all brokers: rlmm.topic.kafka_errors
+                # The producer may have forgotten all brokers: see rlmm.topic.kafka_errors.
+                self._producer = None
         if not outcome:
             raise RetriableError(
                 "cannot write a dead letter: the broker did not acknowledge it in time",

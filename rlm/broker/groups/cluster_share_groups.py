@@ -47,7 +47,7 @@ class ClusterShareGroups(ShareGroups):
     """Represents the share groups of a cluster; sends requests to up to eight brokers at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
-        """If `accepts_hidden`, assume that brokers list all groups.
+        """Assume that brokers list all groups if `accepts_hidden`.
 
         **Data loss:** trims can then remove records that hidden groups have not read.
         """
@@ -144,7 +144,7 @@ def _share_groups(coordinator: Requester) -> tuple[str, ...]:
 
 def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return  # deleted after the listing
+        return  # The group was deleted after the listing.
     if group.error_code != ErrorCode.NONE:
         raise error_of(group.error_code, group=group.group_id, reason=group.error_message)
     for topic in group.topics:

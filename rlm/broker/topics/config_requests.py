@@ -73,7 +73,10 @@ def read_topic_configs(
     found = {row.resource_name: _configs_of(row) for row in response.results}
     return {
         topic: found.get(
-            topic, RetriableError("the broker's response lacks the topic's settings", topic=topic)
+            topic,
+            RetriableError(
+                "cannot read the topic's settings: the response lacks them", topic=topic
+            ),
         )
         for topic in (each.resource_name for each in resources)
     }
@@ -115,7 +118,9 @@ def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str
         INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=(resource,))
     )
     if not response.responses:
-        raise RetriableError("the broker's response lacks the topic", topic=topic)
+        raise RetriableError(
+            "cannot change the topic's settings: the response lacks the topic", topic=topic
+        )
     for row in response.responses:
         if row.error_code != ErrorCode.NONE:
             raise error_of(row.error_code, topic=topic, reason=row.error_message)

@@ -44,5 +44,6 @@ def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
         )
     except (ValueError, LookupError) as error:
         raise CorruptError(
-            "the broker's default retention is missing or not a number", node_id=node_id
+            "cannot read the broker's default retention: a value is missing or not a number",
+            node_id=node_id,
         ) from error

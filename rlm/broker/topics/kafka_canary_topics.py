@@ -50,7 +50,8 @@ class KafkaCanaryTopics(CanaryTopics):
     ) -> None:
         assignment = [list(each) for each in replicas]
         new = NewTopic(name, len(replicas), replica_assignment=assignment, config=dict(configs))
-        admin = self._admin()  # in a variable, because freeing the client ends its requests
+        # The variable keeps the client alive, because freeing it ends its requests.
+        admin = self._admin()
         with _retriable("cannot create the canary topic", topic=name):
             created = admin.create_topics([new], request_timeout=timeout_ms / 1000)
             created[name].result(timeout_ms / 1000)
@@ -106,7 +107,7 @@ class KafkaCanaryTopics(CanaryTopics):
             consumer = Consumer(
                 {
                     **self._client_of(address),
-                    "group.id": "rlm-check",  # never joined
+                    "group.id": "rlm-check",  # The consumer needs an id, but never joins the group.
                     "auto.offset.reset": "error",
                     "enable.auto.commit": False,
                     "allow.auto.create.topics": False,
@@ -201,7 +202,7 @@ class _Reading:
         if not behind:
             return ""
         reason = errors.text or "the brokers sent no records in time"
-        led_to = f"; the server lists {self.led_to}" if self.led_to else ""
+        led_to = f"; the metadata response contains {self.led_to}" if self.led_to else ""
         return f"cannot read all records (partitions: {_listed(behind)}): {reason}{led_to}"
 
     def _take(self, message: Message) -> None:

@@ -105,7 +105,9 @@ class ClusterTopicAdmin(TopicAdmin):
         view = self._bootstrap.view((topic,))
         found = view.topic(topic)
         if not found.replica_ids():
-            raise RetriableError("the topic has no replicas yet", topic=topic)
+            raise RetriableError(
+                "cannot read the topic's settings: the topic has no replicas yet", topic=topic
+            )
         configs = read_on_replicas(self._bootstrap, view, topic)
         return TopicOnReplicas(topic=found, configs=configs)
 

@@ -192,7 +192,8 @@ def _rows(session: CommandSession, topic: str | None) -> list[DeadLetterRow]:
     if found.unreadable_count:
         typer.echo(f"rlm: skipped unreadable dead letters: {found.unreadable_count}", err=True)
     wanted = [each for each in found.dead_letters if topic in (None, _topic_of(each))]
-    if topic is not None and not wanted:  # check whether the topic exists
+    if topic is not None and not wanted:
+        # An unknown topic must not look like one without dead letters.
         with reaching_cluster(session.config):
             find_topic(session.bootstrap.view((topic,)), topic)
     rows = [_row(session, dead_letter) for dead_letter in wanted]

@@ -1,1 +1,1 @@
-"""Commands that start processes, list them, or check that they work together."""
+"""Commands that start processes, list them, or check whether they work together."""

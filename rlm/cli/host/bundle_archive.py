@@ -95,4 +95,4 @@ def _folder(archive: str) -> str:
     for suffix in (".tar.gz", ".tgz"):
         if archive.endswith(suffix) and archive != suffix:
             return archive.removesuffix(suffix)
-    return f"{archive}-content"  # the folder must have another name than the archive
+    return f"{archive}-content"  # The folder must not have the archive's name.

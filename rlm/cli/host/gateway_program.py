@@ -70,6 +70,6 @@ def _gateway(
 def _load(path: Path, *, supervised: bool) -> Config:
     config = load_gateway_config(path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
-    if not supervised:  # the supervisor has already warned
+    if not supervised:  # Otherwise, the supervisor has already warned.
         warn_of_open_access(config, path)
     return config

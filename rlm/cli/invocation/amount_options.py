@@ -73,7 +73,7 @@ def seconds(*, least_s: float = SHORTEST_S) -> Callable[[object], float]:
             found = float(text)
         except ValueError:
             found = durations()(text) / 1000
-        if not least_s <= found <= LONGEST_S:  # also rejects NaN
+        if not least_s <= found <= LONGEST_S:  # The negation also rejects NaN.
             bounds = f"{format_duration(round(least_s * 1000))} to 30d"
             raise typer.BadParameter(f"{text!r} is not in the range {bounds}")
         return found

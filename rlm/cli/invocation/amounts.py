@@ -22,7 +22,7 @@ def size_text(size_bytes: int) -> str:
     """Format a number of bytes for people, in its largest unit and at most 8 characters."""
     size, unit = float(size_bytes), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if size < 1023.5:  # a larger size would be rounded to 1024
+        if size < 1023.5:  # A larger size would be rounded to 1024.
             break
         size, unit = size / 1024, larger
     digits = 0 if unit == "B" or size >= 99.95 else 1
@@ -35,6 +35,6 @@ def iso_time(timestamp_ms: int) -> str:
         return "-"
     try:
         time = _EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:  # producers may set any timestamp
+    except OverflowError:  # Producers may set any timestamp.
         return f"@{timestamp_ms}"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

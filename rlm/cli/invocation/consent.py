@@ -44,7 +44,7 @@ def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., Non
 def confirm_loss(
     session: CommandSession, lines: Iterable[str], question: str, *, yes: bool
 ) -> CommandSession:
-    """Show `lines`, which say what is lost, and ask; do nothing if there are none.
+    """Show `lines` about the loss, and ask; do nothing if there are none.
 
     Returns the session to continue with, whose timeout excludes the wait for the answer. Raises the
     errors of `confirm`.

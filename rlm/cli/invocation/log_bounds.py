@@ -24,7 +24,9 @@ def require_offset(offset: int | None) -> int | None:
     """Return `offset`. Raises InvalidConfigError if it is above Kafka's largest offset."""
     if offset is not None and offset > _GREATEST_OFFSET:
         raise InvalidConfigError(
-            "the offset is too large", found=offset, expected=f"at most {_GREATEST_OFFSET}"
+            "the offset is invalid: it is too large",
+            found=offset,
+            expected=f"at most {_GREATEST_OFFSET}",
         )
     return offset
 
@@ -49,7 +51,7 @@ class PartitionName:
         require_topic_name(topic)
         if colon and int(partition) > _GREATEST_PARTITION:
             raise InvalidConfigError(
-                "the partition's number is too large",
+                "the partition's number is invalid: it is too large",
                 found=text,
                 expected=f"at most {_GREATEST_PARTITION}",
             )

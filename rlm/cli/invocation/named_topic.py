@@ -23,7 +23,7 @@ def find_topic(view: ClusterView, name: str) -> TopicView:
         return view.topic(name)
     except NotFoundError as error:
         raise NotFoundError(
-            "the cluster has no topic of this name",
+            "cannot find the topic: the cluster has no topic of this name",
             topic=name,
             advice="Check the name: `rlm topic list` shows the tiered topics",
         ) from error
@@ -35,11 +35,11 @@ def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
     known = {each.partition for each in topic.partitions}
     if name.partition is not None and name.partition not in known:
         raise NotFoundError(
-            "the topic has no such partition",
+            "cannot find the partition: the topic has no such partition",
             topic=name.topic,
             partition=name.partition,
             partitions=len(known),
-            advice="Partitions are numbered from 0",
+            advice=f"Use a partition number from 0 to {len(known) - 1}",
         )
     return topic
 

@@ -79,7 +79,7 @@ class ClusterOptions:
         )
 
     def store_config(self) -> StorageConfig:
-        """Return the configuration of the store, from a file that may have no other keys."""
+        """Return the store's configuration; the file need not contain any other keys."""
         if self.bootstrap_server is not None or self.command_config_file is not None:
             raise InvalidConfigError(
                 "cannot use --bootstrap-server or --command-config: the command reads only a store",
@@ -180,7 +180,7 @@ def command_config(
 
 @contextmanager
 def naming_config_check(file: Path) -> Iterator[None]:
-    """Add the command that reports all wrong settings to an error about a setting.
+    """Extend an error about a setting with the command that reports all wrong settings.
 
     Without it, the user would see only the first wrong setting.
     """

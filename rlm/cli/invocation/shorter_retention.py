@@ -80,7 +80,7 @@ def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: Polic
 
 
 def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:
-    """If there are `expiry_lines`, show them and ask; return the session to continue with.
+    """Show `lines` and ask, if there are any; return the session to continue with.
 
     Raises the errors of `confirm`.
     """

@@ -80,7 +80,7 @@ def _require_existing(named: Iterable[TopicEntry], existing: Collection[str]) ->
     for each in named:
         if each.topic not in existing:
             raise InvalidConfigError(
-                "the topic does not exist",
+                "cannot set the topic's own settings: the topic does not exist",
                 topic=each.topic,
                 line=each.line,
                 advice="Create it first, or give its name below `patterns`",

@@ -50,15 +50,13 @@ _TOPIC = JsonShape(
         ),
         "inherited": JsonField(
             JsonKind.TEXT,
-            "Names of the settings that the topic inherits afterwards; empty for a topic that is "
-            "not tiered.",
+            "Names of the settings that the topic inherits afterwards; empty if the topic is not "
+            "tiered.",
             is_list=True,
         ),
     },
 )
-_TOPICS = JsonField(
-    _TOPIC, "The topics that a pattern matches, or that inherit settings.", is_list=True
-)
+_TOPICS = JsonField(_TOPIC, "The topics that match the pattern or inherit settings.", is_list=True)
 LEVEL_DOCUMENT = JsonShape(
     name="PolicyLevelDescription",
     meaning="A policy level, and the topics to which it applies.",
@@ -87,7 +85,7 @@ CHANGES_DOCUMENT = JsonShape(
             is_list=True,
         ),
         "topics": JsonField(
-            _TOPIC, "The topics that change, or that do not follow the levels.", is_list=True
+            _TOPIC, "The topics that change or do not follow the levels.", is_list=True
         ),
         "notes": JsonField(JsonKind.TEXT, "Notes for people.", is_list=True),
     },
@@ -215,7 +213,7 @@ def effect_lines(effect: TopicEffect) -> Iterator[str]:
 
 
 def _inheritance_lines(before: TopicPolicy, after: TopicPolicy) -> Iterator[str]:
-    """Yield the settings that become the topic's own, and those that become inherited."""
+    """Yield the settings that the topic begins or ceases to inherit."""
     for setting in PolicySetting:
         if setting in before.inherited and setting not in after.inherited:
             yield f"  {setting.field}: is set for the topic"

@@ -10,7 +10,7 @@
       payments:
         local_retention_ms: 6h
 
-Values have the forms of the options of `rlm policy set`, except that none of them means "inherit":
+Values have the forms of the options of `rlm policy set`, but none of them means "inherit":
 topics inherit a setting that the file omits. An unknown key, a repeated key or an invalid value
 raises an error with line and column. docs/policies.schema.json is generated from `SETTING_FORMS`.
 """
@@ -195,7 +195,7 @@ def read_policies(path: Path) -> Policies:
         ) from error
     if len(data) > FILE_MAX_BYTES:
         raise InvalidConfigError(
-            "the file is too large",
+            "cannot read the file: it is too large",
             file=path,
             expected=f"at most {FILE_MAX_BYTES} bytes",
             advice="Divide it into several files",

@@ -89,7 +89,7 @@ def _set(
 
     **Data loss:** if the total retention of topics becomes shorter, managers delete older data.
 
-    Managers tier each topic that a pattern matches, also topics that are created later. The default
+    Managers tier each topic that a pattern matches, including topics created later. The default
     tiers no topic. A topic's own setting takes precedence over patterns, a more specific pattern
     over less specific ones, and patterns over the default. Settings whose options you omit keep
     their values. Shows what managers then do with topics.
@@ -201,7 +201,9 @@ def _named(pattern: str | None, *, is_default: bool) -> str:
     if is_default:
         return DEFAULT_LEVEL
     if pattern is None:
-        raise InvalidConfigError("neither a pattern nor --default is given", advice="Give one")
+        raise InvalidConfigError(
+            "cannot select a policy: neither a pattern nor --default is given", advice="Give one"
+        )
     check_pattern(pattern)
     return pattern
 
@@ -210,7 +212,7 @@ def _existing(name: str, levels: tuple[PolicyLevel, ...]) -> PolicyLevel:
     found = next((each for each in levels if each.pattern == name), None)
     if found is None:
         raise NotFoundError(
-            "the cluster has no such policy",
+            "cannot find the policy: the cluster has no such policy",
             level=level_name(name),
             advice="`rlm policy list` shows the policies",
         )

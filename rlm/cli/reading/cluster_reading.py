@@ -145,7 +145,7 @@ def _transaction_limits(
 ) -> Mapping[int, int]:
     """Return `transaction.max.timeout.ms` of the brokers where a transaction may delay copies.
 
-    Omits brokers that do not answer, and those that do not permit the read.
+    Omits brokers that do not answer or do not permit the read.
     """
     found: dict[int, int] = {}
     waiting = [row for row in rows if _may_wait_for_transaction(row)]

@@ -93,7 +93,9 @@ def _explain(
     name = PartitionName.parse(partition)
     if name.partition is None:
         raise InvalidConfigError(
-            "the command needs one partition", found=partition, expected="TOPIC:PARTITION"
+            "cannot explain the offset: the command needs one partition",
+            found=partition,
+            expected="TOPIC:PARTITION",
         )
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, (tip,) = find_tiered(session, name)

@@ -148,7 +148,9 @@ def _print_both_tiers(cluster: ClusterOptions, wanted: Selection, *, as_json: bo
     number = wanted.name.partition
     if number is None:
         raise InvalidConfigError(
-            "the command needs one partition", found=wanted.name.topic, expected="TOPIC:PARTITION"
+            "cannot read records: the command needs one partition",
+            found=wanted.name.topic,
+            expected="TOPIC:PARTITION",
         )
     settings = cluster.config
     with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
@@ -242,7 +244,7 @@ def _range(log: TieredLog, local: PartitionReader, wanted: Selection) -> OffsetR
     end = _offset_of(log, wanted.end, default=log_end, log_end=log_end)
     if not log_start <= begin <= log_end:
         raise NotFoundError(
-            "the log does not contain the offset",
+            "cannot read records: the log does not contain the offset",
             offset=begin,
             log_start_offset=log_start,
             end_offset=log_end,

@@ -1,4 +1,4 @@
-"""`rlm status`: shows what needs attention, and what is stored of each tiered topic."""
+"""`rlm status`: shows what needs attention, and the stored part of each tiered topic."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _print(
         status.rows,
         status.problems,
         options=options,
-        width=output_width() or NARROW,  # people also read this report in mails
+        width=output_width() or NARROW,  # People also read this report in mails.
         by_topic=named is None and len(status.rows) > MAX_PARTITION_ROWS,
     )
     typer.echo(text)

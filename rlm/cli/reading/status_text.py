@@ -86,8 +86,8 @@ def _problem_lines(
 def _subject(problem: Problem, width: int) -> str:
     """Return what a problem affects.
 
-    Returns the process and the number of partitions that it leads; if the problem is not that of a
-    process, the first partition and the number of other partitions.
+    For a problem of a process, returns the process and the number of partitions that it leads. For
+    any other problem, returns the first partition and the number of other partitions.
     """
     tips = problem.partitions
     if problem.process:

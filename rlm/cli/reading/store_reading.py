@@ -64,7 +64,7 @@ def _require_usable_bounds(wanted: Selection) -> None:
     for option, bound in (("--from", wanted.begin), ("--to", wanted.end)):
         if wanted.name.partition is None and bound is not None and bound.offset is not None:
             raise InvalidConfigError(
-                "an offset belongs to one partition, but the command reads several",
+                "cannot use the offset: it belongs to one partition, but the command reads several",
                 option=option,
                 found=bound.offset,
                 advice="Name one partition as TOPIC:PARTITION, or give a time",
@@ -83,7 +83,7 @@ def _partitions(
     selected = [each for each in stored if name.partition in (None, each.partition)]
     if not selected:
         raise NotFoundError(
-            "the store has no objects of the partition",
+            "cannot find the partition: the store has no objects of the partition",
             topic=name.topic,
             partition=name.partition,
             stored_partitions=",".join(str(each.partition) for each in stored),
@@ -97,17 +97,17 @@ def _only_id(topic: str, ids: Sequence[UUID], *, key_prefix: str) -> UUID:
         raise _no_topic(topic, key_prefix=key_prefix)
     if len(ids) > 1:
         raise InvalidConfigError(
-            "the store has several topics of this name, because one was deleted and created again",
+            "cannot select the topic: the store has several topics of this name",
             topic=topic,
             topic_ids=",".join(map(id_to_text, ids)),
-            advice="Give the id of one of them as --topic-id",
+            advice="One was deleted and created again: give the id of one of them as --topic-id",
         )
     return ids[0]
 
 
 def _no_topic(topic: str, *, key_prefix: str, **context: object) -> NotFoundError:
     return NotFoundError(
-        "the store has no objects of the topic",
+        "cannot find the topic: the store has no objects of the topic",
         topic=topic,
         key_prefix=repr(key_prefix),
         **context,
@@ -160,7 +160,7 @@ def _print(
     end = _offset_of(log, wanted.end, default=stored.end_offset, end_offset=stored.end_offset)
     if not stored.start_offset <= begin <= stored.end_offset:
         raise NotFoundError(
-            "the stored log does not contain the offset",
+            "cannot read records: the stored log does not contain the offset",
             partition=found.topic_id_partition,
             offset=begin,
             first_stored_offset=stored.start_offset,

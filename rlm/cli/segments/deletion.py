@@ -91,7 +91,8 @@ def _delete(
     """
     if not streamed:
         raise InvalidConfigError(
-            "the command deletes only streamed segments", advice="Give --streamed"
+            "cannot delete segments: the command deletes only streamed ones",
+            advice="Give --streamed",
         )
     parsed = PartitionName.parse(name)
     with (

@@ -35,12 +35,13 @@ _DELETED_SEGMENT = JsonShape(
         **PARTITION,
         "id": JsonField(JsonKind.ID, "The segment's id."),
         "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after its last one."),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
         "state": JsonField(JsonKind.TEXT, f"One of {_STATES}."),
         "to_copy": JsonField(
             OFFSET_RANGE,
-            "Offsets that no other segment contained at the start. Managers copy them first.",
+            "Offsets that no other segment contained when the command started. Managers copy them "
+            "first.",
             is_list=True,
         ),
         "only_copy": JsonField(
@@ -63,7 +64,10 @@ def deletions_json(rows: Iterable[SegmentDeletion]) -> str:
 
 
 def deletion_lines(rows: Sequence[SegmentDeletion], *, width: int | None) -> Iterator[str]:
-    """Yield a line for each partition and segment, and below it what keeps or delays it."""
+    """Yield a line for each segment.
+
+    Below it, list the offsets that prevent or delay its deletion.
+    """
     if not rows:
         yield "no streamed segments"
     yield from table_lines(_COLUMNS, map(_row, rows), width=width)

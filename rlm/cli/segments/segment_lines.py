@@ -33,7 +33,7 @@ _LEADER_EPOCH = JsonShape(
 )
 _SEGMENT = JsonShape(
     name="StoredSegment",
-    meaning="A segment that the metadata knows.",
+    meaning="A segment that the metadata topic records.",
     fields={
         **PARTITION,
         "id": JsonField(JsonKind.ID, "The segment's id."),

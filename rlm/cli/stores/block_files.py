@@ -136,7 +136,8 @@ def _unreadable(path: Path, error: OSError) -> RetriableError:
 def _opened(path: Path) -> Iterator[PairObject]:
     """Open a file as one of the two objects."""
     try:
-        if path.is_fifo():  # opening it would wait for a writer, and it has no positions
+        if path.is_fifo():
+            # Opening a pipe would wait for a writer, and a pipe has no positions.
             raise InvalidConfigError("cannot read a pipe", path=path, advice="Give a file")
         file = path.open("rb")
     except FileNotFoundError as error:

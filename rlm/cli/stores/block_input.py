@@ -90,7 +90,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
             line = lines.readline(most + 1)
         except UnicodeError as error:
             raise InvalidConfigError(
-                "the input is not valid text",
+                "cannot read the input: it is not valid text",
                 line=number,
                 expected="UTF-8",
                 reason=str(error),
@@ -100,7 +100,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
             return
         if len(line) > most:
             raise InvalidConfigError(
-                "the line is too long for an entry",
+                "cannot read the line: it is too long for an entry",
                 line=number,
                 expected=f"at most {most} characters",
                 found=repr(line[:_SHOWN_CHARACTERS]),

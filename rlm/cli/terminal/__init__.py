@@ -1,1 +1,1 @@
-"""What people read: lines and tables that fit the terminal."""
+"""Output for people: lines and tables that fit the terminal."""

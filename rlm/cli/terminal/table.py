@@ -119,7 +119,7 @@ def shortened(text: str, width: int) -> str:
 def _layout(
     columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], width: int | None
 ) -> _Layout:
-    """Return the layout that fits, in which only the widest texts have left their rows."""
+    """Return the layout that fits, with only the widest texts moved out of their rows."""
     lengths = [_lengths(texts) for texts in zip(*rows, strict=True)]
     if columns[0].is_heading:
         lengths[0] = [0]

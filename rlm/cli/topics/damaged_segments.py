@@ -23,7 +23,7 @@ DAMAGED_SEGMENT = JsonShape(
     fields={
         "segment_id": JsonField(JsonKind.ID, "The segment's id."),
         "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after its last one."),
         "anomalies": JsonField(ANOMALY, "Its damaged objects.", is_list=True),
         "loss_accepted": JsonField(
             JsonKind.FLAG, "Whether an operator has accepted the loss of all of these objects."

@@ -65,7 +65,9 @@ _RELEASE_EXAMPLES = """Examples:
 def _require_holder(holder: str) -> str:
     if not holder.strip():
         raise InvalidConfigError(
-            "the holder is empty", option="--holder", advice="`rlm leases list` shows the holders"
+            "the holder is invalid: it is empty",
+            option="--holder",
+            advice="`rlm leases list` shows the holders",
         )
     return holder
 

@@ -73,7 +73,7 @@ def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, 
             found.append(id_from_text(text))
         except InvalidConfigError as error:
             raise InvalidConfigError(
-                "the text is not the id of a segment",
+                "the segment's id is invalid: the text is not an id",
                 found=text,
                 advice=f"`rlm topic resolve {name.topic}:{name.partition} --dry-run` lists "
                 "damaged segments",

@@ -38,7 +38,7 @@ _OFFLOADED_SEGMENT = JsonShape(
     fields={
         "id": JsonField(JsonKind.ID, "The segment's id."),
         "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after its last one."),
         "objects": JsonField(STORED_OBJECT, "Its objects.", is_list=True),
     },
 )

@@ -118,7 +118,7 @@ def _selection(
 ) -> tuple[UUID | None, frozenset[PausableTask]]:
     if PartitionName.parse(topic).partition is not None:
         raise InvalidConfigError(
-            "the command pauses or resumes whole topics, not one partition",
+            "cannot pause or resume one partition: the command needs a whole topic",
             found=topic,
             expected="TOPIC",
         )
@@ -227,7 +227,7 @@ def _of_id(policies: Sequence[TopicPolicy], topic_id: UUID | None) -> Sequence[T
     found = [each for each in policies if each.topic_id == topic_id]
     if not found:
         raise NotFoundError(
-            "no tiered topic of this name has the id",
+            "cannot find the topic: no tiered topic of this name has the id",
             topic=policies[0].topic,
             topic_id=id_to_text(topic_id),
             topic_ids=_ids(policies),

@@ -55,7 +55,7 @@ _CUT_OFF = JsonShape(
 )
 PARTITION_LOSSES = JsonShape(
     name="PartitionLosses",
-    meaning="A partition that has lost records, or that has a damaged segment.",
+    meaning="A partition that has lost records or has a damaged segment.",
     fields={
         "topic": JsonField(JsonKind.TEXT, "The topic's name."),
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),

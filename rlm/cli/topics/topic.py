@@ -141,13 +141,13 @@ def _alter(
     """
     if flags == PolicyFlags():
         raise InvalidConfigError(
-            "nothing changes, because no setting is given", topic=topic, advice="Give an option"
+            "cannot change the policy: no setting is given", topic=topic, advice="Give an option"
         )
 
     def check(current: TopicPolicy | None) -> None:
         if current is None or current.state not in _TIERED:
             raise InvalidConfigError(
-                "the topic is not tiered",
+                "cannot change the policy: the topic is not tiered",
                 topic=topic,
                 advice="Tier it with `rlm topic enable`",
             )
@@ -186,7 +186,7 @@ def _activate(
 def preview_policy(
     session: CommandSession, topic: str, flags: PolicyFlags, current: TopicPolicy | None
 ) -> tuple[TopicPolicy, tuple[str, ...]]:
-    """Return the policy that `flags` would set, and lines about the data that would expire."""
+    """Return the policy that `flags` would set, and lines about the resulting expiry."""
     wanted = tiering_of(session).preview(topic, flags, timeout_ms=session.remaining_ms())
     unlimited: tuple[UUID, ...] = ()
     if current is None and deletes_nothing(session.topics.on_replicas(topic).leader_configs):

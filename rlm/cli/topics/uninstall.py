@@ -155,7 +155,7 @@ def _tiered(session: CommandSession) -> list[TopicPolicy]:
 
 
 def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> Iterator[str]:
-    """Yield topics that were tiered after the question, which the user did not agree to end."""
+    """Yield topics tiered after the question: the user did not agree to end their tiering."""
     known_ids = {policy.topic_id for policy in known}
     late = [policy for policy in _tiered(session) if policy.topic_id not in known_ids]
     if not late:

@@ -68,7 +68,7 @@ class LiveFacts:
         self._partition_counts: Mapping[UUID, int] = {}
         self._asked_ms: int | None = None
         self._asked_topics: frozenset[str] = frozenset()
-        self._logged: set[str] = set()  # bounded, because messages are constants
+        self._logged: set[str] = set()  # The set is bounded, because messages are constants.
         self._context: GatewayContext | None = None
         self._applied: Mapping[int, int] = {}
 

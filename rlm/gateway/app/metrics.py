@@ -139,7 +139,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (TOPIC,),
-        "Reads of a partition's stored data that started, from memory or from the store.",
+        "Started reads of a partition's stored data, from memory or from the store.",
         _by_topic(lambda counts: counts.requests),
     ),
     Measure(
@@ -191,7 +191,8 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         (
             any_of(
                 "client_id",
-                "the client's id; `other` for further ids while 100 have read within 10 minutes",
+                "the client's id; `other` for any further id if 100 ids have read in the last 10 "
+                "minutes",
             ),
         ),
         "Bytes of stored data sent, by client id.",
@@ -210,8 +211,8 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (),
-        "Accepted connections of clients. A TLS connection counts after its handshake. Plain-text "
-        "connections that the gateway closes at once count, too.",
+        "Accepted connections of clients. A TLS connection counts after its handshake. Plaintext "
+        "connections also count if the gateway closes them at once.",
         _one(lambda sources: sources.counts.accepted),
     ),
     Measure(

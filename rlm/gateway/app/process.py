@@ -70,7 +70,7 @@ class _GatewayProgram(WorkerProgram):
         warn_of_few_open_files(
             raise_open_file_limit(), connection_count=config.gateway.max_connections
         )
-        if not config.host.log_dirs:  # with `log.dirs`, the supervisor may hold the lock
+        if not config.host.log_dirs:  # With `log.dirs`, the supervisor may hold the lock.
             stack.enter_context(locked_state_dir(config.host.state_dir))
         gateway = self._build(config, clients, bound_address(bound), metrics)
         return gateway, HttpServer(

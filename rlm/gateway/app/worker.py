@@ -3,7 +3,7 @@
     facts       refreshes the view of cluster and metadata, every second
     heartbeat   registers the gateway, its address and its metadata positions
     caches      drops cached data that no client can read any more
-    anomalies   records stored objects that are missing or corrupt, every five seconds
+    anomalies   records missing or corrupt stored objects, every five seconds
     loop        serves the clients' connections
 
 The gateway accepts clients only after it has read the metadata topic to its end and the cluster
@@ -164,7 +164,7 @@ class GatewayWorker:
                 self._serves = True
         if problem != self._address_problem:
             self._address_problem = problem
-            self._heartbeat_loop.wake()  # other gateways redirect clients by registrations
+            self._heartbeat_loop.wake()  # Other gateways redirect clients by registrations.
 
     def _beat(self) -> None:
         """Register the gateway; after `sign_off`, register it as stopped if it was registered.

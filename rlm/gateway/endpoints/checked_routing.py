@@ -1,7 +1,7 @@
 """Checks that clients do not get an unusable address of the gateway, such as loopback.
 
-rlm.policy.peers.gateway_address decides whether an address is usable. This module collects its
-input, and decides again when the input changes.
+rlm.policy.peers.gateway_address decides whether an address is usable. This module collects the
+input, and repeats the decision each time it computes the topology.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CheckedRouting:
         *,
         http: HttpAddress,
     ) -> None:
-        """`own` is called only after `address` is known.
+        """Call `own` only after `address` is known.
 
         `is_own_host` returns whether a host name resolves to `host`; None if it cannot be resolved.
         """
@@ -74,7 +74,7 @@ class CheckedRouting:
     def topology(
         self, registrations: Iterable[Registration], broker_time_ms: int
     ) -> GatewayTopology:
-        """Return the current topology, and decide `problem` again.
+        """Return the current topology, and update `problem`.
 
         Gateways of version 0.1.0 register loopback addresses. While the cluster has another host,
         this method ignores such registrations.

@@ -62,7 +62,10 @@ class WildcardListener:
     route: BrokerRoute
 
     def address(self, view: ClusterView) -> HostPort:
-        """Return the address to advertise. Blocks and raises like `BrokerRoute.local_address`."""
+        """Return the address to advertise.
+
+        Blocks as `BrokerRoute.local_address` does, and raises the same errors.
+        """
         found = self.route.local_address(view)
         return HostPort(host=self.host_name if is_loopback(found) else found, port=self.port)
 

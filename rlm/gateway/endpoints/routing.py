@@ -1,4 +1,4 @@
-"""Defines routing: the brokers that a gateway serves, and the addresses that clients get.
+"""Defines routing: a gateway's brokers, and the addresses that clients get for them.
 
 one broker         `rlm.gateway.endpoints.single_broker_routing`: other brokers have gateways too
 the whole cluster  `rlm.gateway.endpoints.per_broker_routing`: an endpoint for each broker

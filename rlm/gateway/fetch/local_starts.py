@@ -1,8 +1,8 @@
 """Remembers where brokers' local logs start, to plan fetches.
 
-It also remembers offsets that brokers lacked, and ranges after the last stored batch that contain
-no batch. From these, it predicts which offsets of a fetch the broker lacks, because the gateway
-must buffer the response to such a fetch. A wrong prediction costs a client one retry, or makes the
+It also remembers offsets that brokers lacked, and ranges without batches after the last stored
+batch. From these, it predicts which offsets of a fetch the broker lacks, because the gateway must
+buffer the response to such a fetch. A wrong prediction costs a client one retry, or makes the
 gateway buffer a response needlessly.
 
 Memory: at most `limit_count` starts, `limit_count` missing offsets and `limit_count` ranges.

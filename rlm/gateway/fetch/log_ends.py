@@ -49,7 +49,7 @@ class LogEnds:
 
 
 def ends_at_follower(trimmed_offset: int) -> LogEnds:
-    """Return the log ends that are certain at a follower, which reports none itself.
+    """Return the log ends that are certain at a follower; it reports none itself.
 
     Trimmed offsets are stored and committed. Nothing above them is certain, because a follower's
     high watermark may lag.

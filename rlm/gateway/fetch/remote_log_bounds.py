@@ -115,7 +115,7 @@ class MetadataLogBoundsView:
 
     def _look_up(self, partition: TopicIdPartition) -> RemoteLogBounds:
         state = self._metadata.partition_state(partition)
-        is_stored = bool(state.lineage.entries)  # nothing is stored before the first claim
+        is_stored = bool(state.lineage.entries)  # Nothing is stored before the first claim.
         return RemoteLogBounds(
             recorded_start_offset=state.first_readable_offset,
             first_stored_offset=self._metadata.earliest_log_offset(partition)

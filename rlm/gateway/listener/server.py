@@ -51,7 +51,7 @@ _QUIET_REASONS = frozenset(
 _LEAVE_S = 2.0
 _STRAY_CONNECTIONS_INTERVAL_S = 1.0
 _REFUSED_INTERVAL_S = 0.5
-_ACCEPTED_AT_ONCE = 8  # low, so that processes with the same socket share a burst of clients
+_ACCEPTED_AT_ONCE = 8  # A low limit lets processes with the same socket share a burst of clients.
 _WAITING_CLIENTS = 1_024
 
 
@@ -301,7 +301,7 @@ class GatewayServer:
         await self._repeat("overdue_connections", look, interval_s=interval_s)
 
     async def _close_stray_connections(self) -> None:
-        """Each second, close stray connections and drop the counts of topics without a policy."""
+        """Close stray connections and drop the counts of topics without a policy, each second."""
         loop = asyncio.get_running_loop()
         stray_connections = StrayConnections()
 

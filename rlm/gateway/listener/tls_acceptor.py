@@ -76,7 +76,7 @@ class TlsAcceptor:
         while True:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
-            except OSError as error:  # such as too many open files
+            except OSError as error:  # For example, too many files are open.
                 _log.warning(LogLine("cannot accept a client", error=error))
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
@@ -86,7 +86,7 @@ class TlsAcceptor:
                 self._accepting.failed(entered, f"address={address[0]}")
             else:
                 self._begin(accepted, entered)
-            await asyncio.sleep(0)  # a burst of clients must not block other connections
+            await asyncio.sleep(0)  # A burst of clients must not block other connections.
 
     def _begin(self, accepted: socket.socket, slot: ConnectionSlot) -> None:
         def end(ended: asyncio.Task[None]) -> None:
@@ -97,7 +97,7 @@ class TlsAcceptor:
                 accepted.close()
                 slot.leave()
             if error is not None:
-                raise error  # the loop logs it
+                raise error  # The event loop logs it.
 
         task = asyncio.get_running_loop().create_task(self._shake_hands(accepted, slot))
         self._handshakes.add(task)

@@ -125,8 +125,8 @@ class GatewayCounts:
 
     `throttled_count`: fetches that returned no stored records because of the quota.
     `throttled_ms`: the sum over these fetches of how long the quota continued to block reads.
-    `warm`: the durations of successful reads that did not wait for the store; `cold`: the durations
-    of those that did.
+    `warm`: the durations of successful reads without a wait for the store; `cold`: the durations of
+    those with one.
     """
 
     connections: int = 0

@@ -42,7 +42,7 @@ CLOSE_STRAY_WITHIN_S = 30.0
 """The time for which a stray connection may wait for its last response."""
 
 _FLUSH_S = 5.0
-_SPLICED_BYTES = 128 * 1024  # below this size, the setup of a splice costs as much as it saves
+_SPLICED_BYTES = 128 * 1024  # Below this size, the setup of a splice costs as much as it saves.
 
 
 class Relay:
@@ -232,7 +232,7 @@ class Relay:
 
     def _end_side(self, reason: DisconnectCause) -> None:
         self.close(reason)
-        if reason is DisconnectCause.CLIENT_LEFT:  # the transport may not have noticed yet
+        if reason is DisconnectCause.CLIENT_LEFT:  # The transport may not have noticed yet.
             self._client.abort()
 
     def _run(self, step: Callable[[], list[Action]]) -> None:

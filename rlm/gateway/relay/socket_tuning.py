@@ -14,7 +14,7 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 # Every Linux kernel has Reno, and by default every user may set it.
 _UNPACED = b"reno"
-_PACED_BEGIN = b"bbr"  # the prefix of the names of all BBR versions
+_PACED_BEGIN = b"bbr"  # The names of all BBR versions begin like this.
 _CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)  # Linux only
 _NAME_BYTES = 16
 
@@ -34,7 +34,7 @@ def accept_unpaced(listener: socket.socket) -> None:
 
 def pace_by_distance(connected: socket.socket) -> None:
     """Use the system's congestion control between hosts, but do not pace within a host."""
-    with suppress(OSError):  # the peer has disconnected already
+    with suppress(OSError):  # The peer may have disconnected already.
         control = _control_of(connected)
         if _is_here(connected):
             if control.startswith(_PACED_BEGIN):
@@ -60,7 +60,7 @@ def enlarge_send_buffer(client: socket.socket) -> None:
 
 def _send_from(client: socket.socket, buffer_bytes: int) -> None:
     if _is_here(client):
-        with suppress(OSError):  # the peer has disconnected already
+        with suppress(OSError):  # The peer may have disconnected already.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
 
 

@@ -28,7 +28,7 @@ from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _T = TypeVar("_T")
-_TIME_INDEX = 1  # the chunk number of the time index; that of the other indexes is 0
+_TIME_INDEX = 1  # The time index has this chunk number; the other indexes have 0.
 _RUN_BYTES = 1 << 20
 
 

@@ -209,7 +209,7 @@ class RemoteFetcher:
         failed: set[UUID] = set()
         while True:
             state = asked_state or self._metadata.partition_state(partition)
-            asked_state = None  # later rounds need the current state
+            asked_state = None  # Later rounds need the current state.
             stored = locate_around(state, self._metadata, partition, offset, failed)
             if isinstance(stored, NotStored):
                 if stored.absence is Absence.RECORDED_GAP and stored.until_offset is not None:
@@ -228,7 +228,7 @@ class RemoteFetcher:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
                 if isinstance(error, NotFoundError) and not self._can_still_answer(wanted):
-                    continue  # meanwhile, the metadata made the segment unreadable
+                    continue  # Meanwhile, the metadata made the segment unreadable.
                 self._anomalies.record(stored.metadata, error, offset=offset)
                 failed.add(stored.metadata.segment_id.id)
                 if locate_sound(self._metadata, partition, offset, failed) is None:
@@ -274,7 +274,7 @@ class RemoteFetcher:
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
                 return self._record_served(wanted, cut, lease, waited=waited, is_cold=waited)
-            lease.release()  # a fetch never keeps a lease while it waits for another
+            lease.release()  # A fetch never keeps a lease while it waits for another.
             if cut is None:
                 return None
             if cut.position > begin.position:
@@ -324,7 +324,7 @@ class RemoteFetcher:
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
         )
         found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
-        if is_cold:  # a cache hit does not prove that the store works
+        if is_cold:  # A cache hit does not prove that the store works.
             read = OffsetRange(start_offset=wanted.offset, end_offset=found.next_offset)
             self._anomalies.record_success(found.segment_id, read)
         return found

@@ -85,7 +85,7 @@ class PendingFetch:
     def _receive(self, reading: Future[FetchOutcome]) -> None:
         error = None if reading.cancelled() else reading.exception()
         if reading.cancelled():
-            self._end(_STORAGE_ERROR)  # no client receives this outcome
+            self._end(_STORAGE_ERROR)  # No client receives this outcome.
         elif error is not None:
             self._fail(error)
         elif isinstance(found := reading.result(), NotStored):

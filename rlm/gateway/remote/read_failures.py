@@ -33,7 +33,8 @@ class ReadFailures:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._logged_at_ms: dict[tuple[TopicIdPartition, str], int] = {}  # monotonic, oldest first
+        # The times are monotonic, and the oldest comes first.
+        self._logged_at_ms: dict[tuple[TopicIdPartition, str], int] = {}
         self._unlogged_count = 0
         self._lock = Lock()
 

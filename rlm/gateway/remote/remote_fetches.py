@@ -176,7 +176,7 @@ class RemoteFetches:
                     read, read_committed=asked.read_committed, client=self._client
                 )
             except TieredStorageError:
-                found = None  # `read` gets the same error, and reports it
+                found = None  # The later `read` gets the same error, and reports it.
             if found is None:
                 for each in slices:
                     each.release()

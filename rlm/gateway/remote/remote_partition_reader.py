@@ -1,6 +1,6 @@
 """Reads one partition of a fetch from the store, or returns why that is not possible.
 
-**Skipped data:** a client that gets OFFSET_OUT_OF_RANGE resets its offset or skips records, so the
+**Skipped data:** a client that gets OFFSET_OUT_OF_RANGE resets its offset or skips records. So the
 gateway must prove that the offset is below the log start or above the log end. The proof is the
 metadata, followed to the topic's end after the broker's response. Without this proof, the client
 gets KAFKA_STORAGE_ERROR and retries.

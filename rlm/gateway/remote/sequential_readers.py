@@ -166,7 +166,8 @@ class SequentialReaders:
         is_ahead, depth = False, self._first_depth
         if before is not None and before.reads_on(asked_offset):
             is_ahead, depth = before.is_ahead, before.depth
-            if last_index > before.last_index or not before.is_in(stored):  # another chunk
+            if last_index > before.last_index or not before.is_in(stored):
+                # The reader has reached another chunk.
                 depth = depth.after_in_time() if is_ahead and not waited else depth
                 is_ahead = False
             if not is_ahead:

@@ -131,7 +131,7 @@ class FrameStream:
         (size,) = _SIZE.unpack_from(data)
         if not 0 < size <= self._max_frame_bytes:
             raise CorruptError(
-                "the frame size is out of bounds",
+                "the frame size is invalid: it is not above 0, or it is above the limit",
                 size_bytes=size,
                 limit_bytes=self._max_frame_bytes,
             )

@@ -1,4 +1,4 @@
-"""Finds clients that keep sending requests that only another broker can serve. Pure.
+"""Finds clients whose repeated requests can be served only by another broker. Pure.
 
 Kafka's Java client reads a node's address only when it connects. So a client that was redirected to
 this gateway keeps the connection even when Metadata returns another address. The broker refuses
@@ -31,7 +31,7 @@ LASTING_MS = 10_000
 """How long a broker refuses a client's requests before the client counts as misdirected."""
 
 _REFUSALS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR})
-_HEAD_BYTES = 512  # a topic name has at most 249 bytes
+_HEAD_BYTES = 512  # This is enough, because a topic name has at most 249 bytes.
 _CORRELATION_ID_BYTES = 4
 _UUID_BYTES = 16
 _INT16 = struct.Struct(">h")

@@ -14,7 +14,7 @@ from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
 from rlm.wire.broker_apis import BROKER_APIS
 from rlm.wire.frame_heads import RequestHead, read_produce_acks
 
-_BARE_TOKENS_VERSION = 0  # after SaslHandshake v0, clients send SASL tokens without headers
+_BARE_TOKENS_VERSION = 0  # After SaslHandshake v0, clients send SASL tokens without headers.
 
 
 class RequestTreatment(Enum):

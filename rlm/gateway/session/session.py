@@ -5,12 +5,13 @@ owner carries out in order. Requests and responses keep their order and correlat
 frames pass in pieces as they arrive. The session's halves are ClientRequests and BrokerResponses;
 between them is the queue of in-flight requests.
 
-The session starts no further request of the client (`reads_client` is false) while
+The session starts no further request of the client (`reads_client` is false) while any of these is
+true:
 
- - it gathers a Fetch with a part from the store: responses to the gateway's own requests must come
-   before those to later requests of the client,
- - `pipelined_count` requests are in flight,
- - the client has not received its responses: each further response would use memory.
+ - It assembles the response to a Fetch that needs stored data. Responses to the gateway's own
+   requests must come before responses to later client requests.
+ - `pipelined_count` requests are in flight.
+ - The client has not received its responses. Each further response would use memory.
 
 It starts no further response of the broker while a response waits for the store or a rewrite. So
 responses keep their order, and the session buffers at most one.
@@ -128,7 +129,10 @@ class Session:
         return self._step(DisconnectCause.MALFORMED_REQUEST, self._requests.stream.feed, data)
 
     def receive_from_broker(self, data: memoryview) -> list[Action]:
-        """Process the broker's bytes like `receive_from_client`; may change them in place."""
+        """Process the broker's bytes as `receive_from_client` does.
+
+        Unlike `receive_from_client`, may change the bytes in place.
+        """
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._responses.stream.feed, data)
 
     @property
@@ -176,7 +180,8 @@ class Session:
             state.actions.append(Close(reason=error.reason, detail=error.detail))
         except CorruptError as error:
             state.actions.append(Close(reason=malformed, detail=str(error)))
-        except RetriableError as error:  # such as unready metadata; clients connect again
+        except RetriableError as error:
+            # For example, the metadata is not ready. Clients connect again.
             state.actions.append(
                 Close(reason=DisconnectCause.METADATA_NOT_READY, detail=str(error))
             )

@@ -21,7 +21,7 @@ from rlm.wire.schema import UnknownTags
 CORRELATION_ID = -1
 MAX_AGE_MS = 100
 """How long a speculative response may be used. A normal request may be in flight as long."""
-_CORRELATION_ID, _AFTER_CORRELATION_ID = 4, 8  # in a request without its size
+_CORRELATION_ID, _AFTER_CORRELATION_ID = 4, 8  # These are positions in a request without its size.
 
 
 def speculative_request(plan: FetchPlan) -> FetchRequest:

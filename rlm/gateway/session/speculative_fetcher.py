@@ -87,7 +87,7 @@ class SpeculativeFetcher:
             exchange.plan, exchange.client_id, response, speculative.asked_ms
         )
         if speculative is not self._asked:
-            return  # dropped or replaced meanwhile
+            return  # The fetch was dropped or replaced meanwhile.
         log_ends = exchange.record_response(response, self._parts.clock.monotonic_ms())
         if log_ends is None and exchange.is_all_left and not response.node_endpoints:
             speculative.header_tags = header.unknown_tags
@@ -126,7 +126,8 @@ class SpeculativeFetcher:
         version, client_id = before.version, before.exchange.client_id
         try:
             plan = parts.plan(request, version)
-        except RetriableError:  # such as unready metadata; no request of the client waits
+        except RetriableError:
+            # For example, the metadata is not ready. No client waits for this fetch.
             return
         exchange = parts.exchange(plan, version, known_ends=state.known_ends, client_id=client_id)
         count = sum(len(topic.partitions) for topic in request.topics)

@@ -30,7 +30,7 @@ class DifferingFile:
 
     @property
     def reason(self) -> str:
-        """Return a text for people: what differs, and what to do."""
+        """Return a description of the difference and the remedy, for operators."""
         keys = "; ".join(
             f"{key}={_shown(own)}, not {_shown(usual)}" for key, (own, usual) in self.values.items()
         )

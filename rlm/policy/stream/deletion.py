@@ -1,7 +1,7 @@
-"""Decides which streamed segments an operator's request deletes, and what is copied first. Pure.
+"""Plans the deletion of streamed segments for an operator, and the copies before it. Pure.
 
     offsets that only streamed segments and the broker contain are copied as segments
-    → other finished segments contain all offsets of a streamed segment, which is deleted
+    → a streamed segment is deleted once other finished segments contain all its offsets
 
 So a finished segment always contains the records, and trims need not wait for the request. If
 some offsets of a streamed segment are neither on the broker nor in another finished segment, the
@@ -30,8 +30,8 @@ class StreamedSegment:
     """Represents a streamed segment, and where else its readable offsets are.
 
     `replaced_by`: the other finished segments that contain some of these offsets. `to_copy`:
-    offsets that no other finished segment contains. `only_here`: those of them that are not on the
-    broker, either, and offsets that an election cut off.
+    offsets that no other finished segment contains. `only_here`: those of `to_copy` missing on
+    the broker, and all offsets cut off by an election.
     """
 
     metadata: RemoteLogSegmentMetadata

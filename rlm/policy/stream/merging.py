@@ -1,4 +1,4 @@
-"""Decides which small segments of a streamed partition are merged, and what they replace. Pure.
+"""Decides which small segments of a streamed partition to merge, and then to delete. Pure.
 
     adjacent small segments → copied as one segment → it is finished → the small ones are deleted
 

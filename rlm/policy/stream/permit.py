@@ -110,8 +110,8 @@ def check_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int 
 def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPosition:
     """Return the position above which bytes count as unstored.
 
-    The first of `files` contains `begin`. If the position of `begin` in that file is not known,
-    only bytes that are appended later count. Otherwise, all bytes of a large file would count,
+    The first of `files` contains `begin`. If the position of `begin` in that file is not known, the
+    current bytes of that file do not count. Otherwise, all bytes of a large file would count,
     although most of them may be stored.
     """
     first = files[0]

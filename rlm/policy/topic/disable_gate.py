@@ -69,8 +69,8 @@ def records_at_risk(
 ) -> RecordsAtRisk | None:
     """Return what may be lost if the topic's retention is restored now; None if nothing.
 
-    `lag` is the lag that the partition's manager reports after it has read that copying ends; None
-    if the manager reports none. Then all unstored records count, with one exception: if no manager
+    `lag` is as reported by the partition's manager after it has read that copying ends; None if the
+    manager reports none. Then all unstored records count, with one exception: if no manager
     ever owned the partition and the retention has no limit in bytes, only records past that
     retention count.
     """
@@ -88,7 +88,7 @@ def records_at_risk(
         reason = RiskReason.NOT_KNOWN
     else:
         reason, end_offset = RiskReason.EXPIRED, min(end_offset, extent.kept_from_offset)
-        if is_damaged and extent.is_size_limited:  # the broker may delete any rolled segment
+        if is_damaged and extent.is_size_limited:  # The broker may delete any rolled segment.
             end_offset = max(end_offset, stored_end_offset)
     if sound_end_offset >= end_offset:
         return None

@@ -26,7 +26,7 @@ def check_combinations(
 
     `before` are all present levels, and `after` all wanted levels. Checks each level that is new or
     changes the settings of its topics. Assumes a topic with unlimited retention and no settings of
-    its own, to which each less specific level that covers the pattern also applies.
+    its own. Each less specific level that covers the pattern also applies to this topic.
     """
     present, wanted = LevelIndex(before), LevelIndex(after)
     existing = {each.pattern for each in before}
@@ -63,7 +63,7 @@ def _followed(pattern: str, levels: LevelIndex, managers: FileDefaults) -> Topic
 
 
 def _example(pattern: str) -> str:
-    """Return a name that only this pattern and the patterns that cover it match.
+    """Return a name matched only by this pattern and by the patterns that cover it.
 
     A `*` becomes longer than any pattern, so that other patterns can match it only with `*`.
     """

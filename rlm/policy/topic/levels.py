@@ -74,7 +74,7 @@ def check_pattern(pattern: str) -> None:
     """Raise InvalidConfigError unless the text can match the name of a topic."""
     if not _PATTERN.fullmatch(pattern) or len(pattern) > PATTERN_MAX_CHARACTERS:
         raise InvalidConfigError(
-            "the text is not a pattern of topic names",
+            "the pattern is invalid: its length or a character is not allowed",
             pattern=pattern,
             rule=f"1 to {PATTERN_MAX_CHARACTERS} of the characters a-z, A-Z, 0-9, '.', '_', '-'; "
             "'*' matches any characters, '?' one",

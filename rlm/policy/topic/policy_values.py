@@ -266,7 +266,7 @@ def _check_rollover(policy: TopicPolicy, rollover_ms: int) -> None:
 def _check_range(topic: str, name: str, value: int, *, least: int, most: int = _MAX_VALUE) -> None:
     if not least <= value <= most:
         raise InvalidConfigError(
-            "the value is out of range",
+            f"{name} is invalid: the value is out of range",
             topic=topic,
             rule=f"{least} <= {name} <= {most}",
             found=value,

@@ -1,6 +1,6 @@
 """Builds a topic's policy from flags, its current policy and its Kafka configurations. Pure.
 
-This module decides what a policy may contain and which topics may have one.
+This module limits the contents of a policy, and the topics that may have one.
 rlm.policy.topic.policy_values checks combinations of values. rlm.topics.enable activates a policy.
 """
 
@@ -46,7 +46,7 @@ from rsm.segment.offload_settings import OffloadMode
 
 RETENTION_CONFIGS = (RETENTION_MS, RETENTION_BYTES)
 
-# org.apache.kafka.common.internals.Topic, and the topic of Kafka's own tiered storage.
+# The names come from org.apache.kafka.common.internals.Topic and from Kafka's tiered storage.
 INTERNAL_TOPICS = frozenset(
     {
         "__cluster_metadata",
@@ -249,7 +249,7 @@ def is_lower_limit(before: int, after: int) -> bool:
 def check_flags(flags: PolicyFlags, *, name: str) -> None:
     """Raise InvalidConfigError if the retentions and lags in `flags` contradict each other.
 
-    Assumes that the settings that `flags` leave open cause no error.
+    Assumes that settings left open by `flags` cause no error.
     `name` is the topic or pattern, for messages.
     """
     any_topic = TopicPolicy(

@@ -125,7 +125,7 @@ class Lanes:
         while (entry := self._next()) is not None:
             try:
                 self._executor.submit(self._run, entry)
-            except RuntimeError as error:  # no thread can be started, or the pool is shut down
+            except RuntimeError as error:  # No thread can be started, or the pool is shut down.
                 self._drop(entry, error)
             else:
                 self._log_once.clear(_START)
@@ -165,7 +165,7 @@ class Lanes:
         following: Job | None = None
         with self._lock:
             if not entry.is_running:
-                return  # the job was dropped
+                return  # `_drop` has removed the job.
             entry.is_taken = True
         try:
             following = entry.job()
@@ -181,7 +181,7 @@ class Lanes:
     def _end(self, entry: _QueueEntry, following: Job | None) -> None:
         with self._lock:
             if self._entries.get(entry.key) is not entry:
-                return  # the job was written off
+                return  # `write_off` has removed the job.
             self._remove(entry)
             if following is not None:
                 self._entries[entry.key] = later = _QueueEntry(entry.key, following)

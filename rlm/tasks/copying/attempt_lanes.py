@@ -134,7 +134,7 @@ class CopyWork(Protocol):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Return the log fields that identify what is copied."""
+        """Return the log fields that identify the copied records."""
 
     @property
     def timeout_ms(self) -> int:
@@ -184,7 +184,7 @@ class AttemptRunner:
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """If `pace` is None, run as many attempts as the lanes allow."""
+        """Run as many attempts as the lanes allow if `pace` is None."""
         self._ports = ports
         self._kind = kind
         self._metrics = context.metrics

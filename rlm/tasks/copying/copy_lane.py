@@ -86,7 +86,7 @@ class CopyLanes(AttemptLanes):
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """If `pace` is None, run as many copies as the lanes allow."""
+        """Run as many copies as the lanes allow if `pace` is None."""
         self._attempts = AttemptRunner(ports, context, pace=pace, kind=kind)
         self._copier = Copier(
             ports,

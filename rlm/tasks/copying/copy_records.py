@@ -201,7 +201,7 @@ class CopyRecords:
     def discarding(
         self, stored: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
     ) -> Iterator[None]:
-        """Delete the objects on an error of `kind`, which proves that the copy did not finish.
+        """Delete the objects on an error of `kind`, the proof that the copy did not finish.
 
         This is necessary because another leader may have deleted the attempt before its objects
         were written. That leader does not look for them again.
@@ -237,7 +237,7 @@ def known_epochs(
     A broker moves the start of its first epoch to the log start. If no manager claimed that epoch
     before, its real start is unknown, and lower records in the file are not corrupt. The claim with
     that guess stays recorded, and the log start may have moved since. So the start of every epoch
-    may be a guess if it is inside the segment, at or below the log start. A part that is planned to
+    may be a guess if it is inside the segment, at or below the log start. A part planned to
     begin at the log start may begin lower, with the batch that contains the log start.
     """
     entries = lineage.entries

@@ -1,7 +1,7 @@
 """Lets a stream reuse what unfinished streams of the same records have sent.
 
     an unfinished stream found → its deletion started, which fences its end
-    → the next segment's writer may reuse the parts of that stream that are in this lineage
+    → the next segment's writer may reuse that stream's parts in this lineage
 
 Two logs contain the same records up to the end of the last leader epoch that they have in common
 (KIP-101). So nothing is reused beyond the end of the epoch in which a process wrote the unfinished

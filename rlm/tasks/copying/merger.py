@@ -111,7 +111,7 @@ class Merger:
         except TieredStorageError as error:
             if not parts.unreadable:
                 raise
-            self._require_finished(order.merge)  # a deleted part is not damaged
+            self._require_finished(order.merge)  # A deleted part is not damaged.
             self._report(parts.unreadable)
             raise UnreadablePartsError(parts.unreadable) from error
 

@@ -98,7 +98,7 @@ class OffloadAccount:
         if missing_count is None:
             return
         accounts = offload_segments(self._metadata, self._tip)
-        running = in_flight()  # read after the accounts: any segment that it lacks has ended
+        running = in_flight()  # It is read after the accounts: any segment that it lacks has ended.
         begins = {each.begin.offset: each.begin for each in accounts}
         ended = [
             self._is_ended(each, begins, lineage) for each in accounts if each.id not in running

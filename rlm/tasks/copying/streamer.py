@@ -273,7 +273,7 @@ class Streamer:
                 try:
                     offsets = confirm_lead(self._broker, order.lead)
                     part = self._enter_next_part(opened, order, segment, offsets)
-                except RetriableError:  # no part was begun: the segment stays open
+                except RetriableError:  # No part was begun, so the segment stays open.
                     is_answered = False
                     continue
                 is_answered = True

@@ -88,7 +88,7 @@ class LeaderCycle:
         metrics: Metrics | None = None,
         outages: OutageWatch | None = None,
     ) -> None:
-        """If `outages` is None, check no disk and shed nothing."""
+        """Check no disk and shed nothing if `outages` is None."""
         self._broker = ports.broker
         self._metadata = ports.metadata
         self._hosted = HostedPartitions(ports.source, ports.metadata)
@@ -154,7 +154,7 @@ class LeaderCycle:
         for task in tasks:
             policy = policies[task.topic_id_partition.topic_id]
             reports.append(self._step(task, policy, offsets, outlook, trims))
-            if self._trimmer.is_due(trims):  # the first plan must not grow too old
+            if self._trimmer.is_due(trims):  # The first plan must not grow too old.
                 self._trim(trims)
                 trims.clear()
         self._streamed = tuple(task for task in tasks if task.streaming.permit is not None)

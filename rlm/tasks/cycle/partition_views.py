@@ -90,9 +90,10 @@ class PartitionViews:
         policy: TopicPolicy,
         offsets: PartitionResults[PartitionOffsets],
     ) -> PartitionView:
-        """Return the view of a partition; `offsets` is a result of `Broker.offsets`, just returned.
+        """Return the view of a partition.
 
-        Raises the error that prevents the view.
+        `offsets` must be a fresh result of `Broker.offsets`. Raises the error that prevents the
+        view.
         """
         tip = task.topic_id_partition
         if tip in offsets.failed:

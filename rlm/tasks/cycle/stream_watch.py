@@ -43,7 +43,7 @@ class StreamWatch:
         self._next_check_ms = 0
 
     def step(self) -> None:
-        """If a check is due, check the permitted partitions that no lane streams or copies.
+        """Check the permitted partitions that no lane streams or copies, if a check is due.
 
         Raises RetriableError if the broker does not answer.
         """
@@ -83,7 +83,7 @@ class StreamWatch:
         try:
             files = self._source.file_sizes(task.topic_id_partition, begin.offset)
         except TieredStorageError:
-            return  # the cycle reports it
+            return  # The cycle reports the error.
         reason = due_because(
             permit,
             begin_offset=begin.offset,

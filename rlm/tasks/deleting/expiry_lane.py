@@ -165,7 +165,7 @@ class ExpiryLanes:
     def _purge(self, task: PartitionTask, record: SegmentRecord) -> None:
         """Remove a segment's records; keep them if the store cannot delete the copy's leftovers."""
         segment_id = record.metadata.segment_id
-        if has_never_finished(record):  # its writer may have written objects after the deletion
+        if has_never_finished(record):  # Its writer may have written objects after the deletion.
             try:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:

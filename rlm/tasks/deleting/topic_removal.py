@@ -215,14 +215,15 @@ class TopicRemoval:
         return PausableTask.DELETE in paused_tasks(self._metadata, topic_id)
 
     def _may_continue(self, tip: TopicIdPartition) -> bool:
-        is_missing = tip.topic_id in self._missing_since_ms  # `step` replaces the dict as a whole
+        # This needs no lock, because `step` replaces the dict as a whole.
+        is_missing = tip.topic_id in self._missing_since_ms
         return is_missing and not self._stopping.is_set() and not self._is_paused(tip.topic_id)
 
     def _remove(self, policy: TopicPolicy) -> None:
         done = True
         for tip in self._metadata.partitions_of(policy.topic_id, policy.topic):
             if self._metadata.newer_record(tip) is not None:
-                done = False  # a record of a newer version may forbid the removal
+                done = False  # A record of a newer version may forbid the removal.
             elif self._is_removed(tip):
                 self._metadata.write_partition_tombstones(tip)
             else:

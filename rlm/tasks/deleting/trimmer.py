@@ -4,7 +4,7 @@
     → broker confirms the lead in the claim's epoch → plan recent → own claim still the newest
     → records of the plan still stored → DeleteRecords, one request for many partitions
 
-**Data loss:** DeleteRecords carries no leader epoch, so a process that was suspended could delete
+**Data loss:** DeleteRecords carries no leader epoch, so after a suspension, a process could delete
 records that an unclean leader wrote in the meantime. Therefore the trimmer sends DeleteRecords only
 to its own broker, right after that broker answers an epoch-checked request. It carries out only
 recent plans.

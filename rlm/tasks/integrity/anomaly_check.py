@@ -2,8 +2,8 @@
 
 Checks only partitions that this manager leads. An anomaly ends when its object is found whole or
 its segment is no longer in the state COPY_SEGMENT_FINISHED. The cycle copies damaged segments again
-(rlm/policy/repair.py). The check also reads segments that overlap a damaged one, because only a
-segment that the check found whole can replace it.
+(rlm/policy/repair.py). The check also reads segments that overlap a damaged one. Only a segment
+found whole can replace it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class AnomalyCheck:
     within an hour after it found them whole. Damage that this manager found ends only with a check
     by this manager.
 
-    Memory: one entry per damaged segment, one per segment that overlaps a damaged one, and one per
-    segment that a read found whole in the last two hours.
+    Memory: one entry per damaged segment, one per overlapping segment, and one per segment that a
+    read found whole in the last two hours.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class AnomalyCheck:
             not fault.is_missing for fault in found
         )
         if found and not anomalies and not is_corrupt:
-            check.object_checks.clear(segment_id)  # a reader cleared the anomaly: check now
+            check.object_checks.clear(segment_id)  # A reader cleared the anomaly, so check now.
         if self._is_pausing(check, segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
             self._report(task, segment_id, found)
             return

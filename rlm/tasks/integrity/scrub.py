@@ -82,9 +82,9 @@ class Scrub:
     ) -> None:
         """Check the partitions that `led` returns; `throttle` limits the rate of all reads.
 
-        `pick(n)` returns a random number below n, which selects the partition that a pass starts
-        with. With a fixed order, restarts that interrupt every pass would always skip the same
-        partitions.
+        `pick(n)` returns a random number below n. The number selects the partition that a pass
+        starts with. With a fixed order, restarts that interrupt every pass would always skip the
+        same partitions.
         """
         self._metadata = ports.metadata
         self._clock = ports.clock

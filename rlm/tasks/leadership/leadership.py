@@ -143,7 +143,7 @@ class Leadership:
         submitted: list[Future[None]] = []
         try:
             submitted.extend(self._executor.submit(claim) for claim in claims)
-        except RuntimeError as error:  # no thread can be started, or the pool is shut down
+        except RuntimeError as error:  # No thread can be started, or the pool is shut down.
             _log.info(LogLine("cannot start claims", error=error))
         for each in submitted:
             with suppress(CancelledError):

@@ -54,7 +54,7 @@ class StreamState:
     )
 
     def __init__(self) -> None:
-        self._lock = RLock()  # an offer may run the stream in the same thread
+        self._lock = RLock()  # An offer may run the stream in the same thread.
         self._permit: StreamPermit | None = None
         self._begin: LogPosition | None = None
         self._counted_from: tuple[LogPosition, LogPosition] | None = None
@@ -66,7 +66,7 @@ class StreamState:
         self._is_account_complete = False
         self._stable_since: tuple[int, int] | None = None
         self._spent: frozenset[UUID] = frozenset()
-        self._spent_lock = Lock()  # separate: the store's threads call `spend`
+        self._spent_lock = Lock()  # It is separate, because the store's threads call `spend`.
         self.is_new = True
         """True until the first call of `count_from`."""
         self.open_stream: OpenStream | None = None
@@ -208,8 +208,8 @@ class StreamState:
     def continue_after(self, following: LogPosition) -> None:
         """Continue after a stored segment.
 
-        If that segment reaches records that are already stored, forbid the stream until the next
-        cycle, which knows their end.
+        If that segment reaches stored records, forbid the stream until the next cycle, which knows
+        their end.
         """
         with self._spent_lock:
             self._spent = frozenset()

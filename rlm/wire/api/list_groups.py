@@ -1,4 +1,4 @@
-"""Defines ListGroups (KIP-518, KIP-848), which lists the groups that one broker coordinates."""
+"""Defines ListGroups (KIP-518, KIP-848), a request for the groups that one broker coordinates."""
 
 from __future__ import annotations
 

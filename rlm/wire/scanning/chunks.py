@@ -37,7 +37,7 @@ class ChunkReader:
         self.step: Step | None = first
         self.skip_bytes = 0
         self.base_position = 0
-        self._position = 0  # of the first byte not relayed yet
+        self._position = 0  # All bytes before this position were relayed.
         self._buffered = bytearray()
         self._left_bytes = frame_bytes
 
@@ -85,7 +85,9 @@ class ChunkReader:
 
     def _require_whole(self) -> None:
         if not self._left_bytes and (self.step or self.skip_bytes):
-            raise CorruptError("the frame ends within its message", position=self._position)
+            raise CorruptError(
+                "cannot decode the message: the frame ends within it", position=self._position
+            )
 
     def _run(self, data: memoryview, position: int) -> int:
         """Run each `Step` until the data ends; return the position after the last whole unit."""
@@ -98,7 +100,9 @@ class ChunkReader:
                     return end
             if self.step is None:
                 if position < end:
-                    raise CorruptError("bytes follow the end of a message", left=end - position)
+                    raise CorruptError(
+                        "cannot decode the message: bytes follow its end", left=end - position
+                    )
                 return position
             try:
                 position = self.step(data, position)

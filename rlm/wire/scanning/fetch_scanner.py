@@ -46,7 +46,7 @@ _LOG_START_VERSION = 5
 _ABORTED_BYTES = 16
 _UUID_BYTES = 16
 _INT32 = struct.Struct(">i")
-_NO_TAGS_BYTES = 3  # after the last partition, its topic, and the response
+_NO_TAGS_BYTES = 3  # Empty tag sections end the last partition, its topic, and the response.
 
 
 class ScannedResponse(NamedTuple):
@@ -166,7 +166,8 @@ class FetchResponseScanner(StructureScanner):
 
     def _read_aborted_count(self, data: Data, position: int) -> int:
         count, end = nullable_length_unit(data, position, flexible=self._flexible)
-        if count == 0:  # the usual case: the same unit also contains the records' length
+        if count == 0:
+            # In this usual case, the same unit also contains the records' length.
             return self._read_records(data, end)
         if self._flexible:
             self._aborted_left = count

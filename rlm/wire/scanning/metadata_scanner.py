@@ -23,7 +23,7 @@ from rlm.wire.scanning.units import IncompleteUnit, count_unit, fixed_unit
 from rlm.wire.schema import Buffer
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-MAX_BUFFERED_BYTES = 4 << 20  # enough for ten thousand brokers with long names
+MAX_BUFFERED_BYTES = 4 << 20  # This is enough for ten thousand brokers with long names.
 
 _THROTTLE_TIME_VERSION = 3
 _THROTTLE_TIME_BYTES = 4
@@ -59,7 +59,7 @@ class MetadataScanner:
         self._buffered = b""
         self._brokers_position: int | None = None
         self._brokers_left = 0
-        self._end_position = 0  # of the bytes read so far
+        self._end_position = 0  # The bytes read so far end here.
         self._readdressed = bytearray()
 
     @property

@@ -9,10 +9,10 @@
         count of acquired ranges, (first offset, last offset, delivery count, tags) each
     node endpoints, tags
 
-Tags follow each structure. The scanner skips records and never reads them. An address has no fixed
-width, and the frame's size precedes everything. So if the response has endpoints, the scanner sets
-their count to 0. It changes the endpoints and all bytes after them to one unknown tagged field. The
-client then connects to the current leader at its address from Metadata.
+Tags follow each structure. The scanner skips records and never reads them. Addresses vary in
+length, but the frame's size comes first and must stay correct. So if the response has endpoints,
+the scanner sets their count to 0. It changes the endpoints and all bytes after them to one unknown
+tagged field. The client then connects to the current leader at its address from Metadata.
 
 Source: ShareFetchResponse.json of kafka-clients, KIP-482, KIP-932, KIP-951.
 """
@@ -140,8 +140,9 @@ class ShareFetchScanner(StructureScanner):
 
 
 def _hidden(left_bytes: int) -> bytes:
-    """Return the bytes that hide the endpoints, for the start of a frame's last `left_bytes`.
+    """Return the bytes that hide the endpoints.
 
+    They overwrite the start of the frame's last `left_bytes` bytes.
     The tagged field's size is a varint; its width is chosen so that the field ends with the frame.
     """
     for width in range(1, 6):
@@ -149,4 +150,6 @@ def _hidden(left_bytes: int) -> bytes:
         if 0 <= size_bytes < 1 << _VARINT_BITS * width:
             groups = [size_bytes >> _VARINT_BITS * each & 0x7F for each in range(width)]
             return _NO_ENDPOINTS + bytes([*(each | 0x80 for each in groups[:-1]), groups[-1]])
-    raise CorruptError("the frame ends within its endpoints", left_bytes=left_bytes)
+    raise CorruptError(
+        "cannot hide the endpoints: the frame ends within them", left_bytes=left_bytes
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rlm.wire.scanning.chunks import ChunkReader, Step
 from rlm.wire.scanning.units import Data, varint_unit
 
-UNKNOWN_TAG = 0x7F  # takes one byte, and is far above all tags that Kafka has assigned
+UNKNOWN_TAG = 0x7F  # It takes one byte, and is far above all tags that Kafka has assigned.
 
 
 class StructureScanner:

@@ -66,7 +66,8 @@ class SecuritySettings:
 def security_of(client: Mapping[str, str]) -> SecuritySettings:
     """Read the security settings in `client`; its keys are librdkafka's, without a prefix.
 
-    Raises InvalidConfigError with such a key; in the user's file, the key may have a prefix.
+    Raises InvalidConfigError with the key in `client`, without the prefix that it may have in the
+    user's file.
     """
     for key in client:
         if key.startswith(_SECURITY_PREFIXES) and key not in _KNOWN:
@@ -107,7 +108,7 @@ def _tls(client: Mapping[str, str]) -> TlsSettings:
 
 def _sasl(client: Mapping[str, str]) -> SaslSettings:
     key = next((name for name in _MECHANISM_KEYS if name in client), _MECHANISM_KEYS[0])
-    mechanism = client.get(key, "GSSAPI").upper()  # librdkafka's default, rejected below
+    mechanism = client.get(key, "GSSAPI").upper()  # The check below rejects librdkafka's default.
     if mechanism not in _MECHANISMS:
         raise _invalid(key, mechanism, _MECHANISMS)
     for needed in (_USERNAME, _PASSWORD):

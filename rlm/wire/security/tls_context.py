@@ -36,7 +36,7 @@ def _trusting(ca_path: str | None) -> ssl.SSLContext:
     try:
         if ca_path is None:
             return ssl.create_default_context()
-        if Path(ca_path).is_dir():  # librdkafka also accepts a directory
+        if Path(ca_path).is_dir():  # Like librdkafka, this accepts a directory.
             return ssl.create_default_context(capath=ca_path)
         return ssl.create_default_context(cafile=ca_path)
     except OSError as error:

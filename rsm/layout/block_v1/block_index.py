@@ -54,7 +54,7 @@ class BlockIndex(BlockSequence):
 
     @property
     def last_entry_id(self) -> int:
-        """The id of the ledger's last entry, even if that entry was never written."""
+        """Return the id of the ledger's last entry, even if that entry was never written."""
         return self.metadata.last_entry_id
 
     @property
@@ -63,7 +63,7 @@ class BlockIndex(BlockSequence):
 
     @property
     def end_entry_id(self) -> int:
-        """The id after the last written entry."""
+        """Return the id after the last written entry."""
         last = self.blocks[-1]
         return last.first_entry_id if last.position == self.data_bytes else self.last_entry_id + 1
 

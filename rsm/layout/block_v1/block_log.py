@@ -50,7 +50,8 @@ class _Pass:
         self._next_entry_id = 0
         self._left_in_block_bytes = 0
         self._left_in_batch_bytes = 0
-        self._started = bytearray()  # the first bytes of a batch, until its length is known
+        # This buffers the first bytes of a batch until its length is known.
+        self._started = bytearray()
         self._out = memoryview(bytearray(_BUFFER_BYTES))
         self._filled_bytes = 0
 

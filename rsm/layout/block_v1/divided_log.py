@@ -21,7 +21,7 @@ class DividedLog:
 
     @property
     def data_bytes(self) -> int:
-        """The length of the data object."""
+        """Return the length of the data object."""
         last = self.blocks[-1]
         return last.position + last.block_bytes
 
@@ -38,7 +38,7 @@ def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> Divid
     room_bytes = due_position = 0
     for base_offset, length_bytes in batches:
         room_bytes -= ENTRY_HEADER_BYTES + length_bytes
-        if room_bytes >= 0 and log_position < due_position:  # no block or log point begins here
+        if room_bytes >= 0 and log_position < due_position:  # No block or log point begins here.
             pending_bytes += length_bytes
             pending_count += 1
         else:

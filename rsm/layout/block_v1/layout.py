@@ -60,7 +60,7 @@ class BlockV1Layout(SegmentLayout):
 
     @property
     def can_store_empty_logs(self) -> bool:
-        return False  # an offloaded ledger has at least one entry
+        return False  # An offloaded ledger has at least one entry.
 
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int

@@ -23,7 +23,7 @@ class StreamedLog:
     """Represents `log` as a PartedSource for one pass; each block is a part. Not thread-safe.
 
     The pass raises the errors of the log, CorruptError for content that is not batches, and
-    UnsupportedError for an empty log or a batch that is too large.
+    UnsupportedError for an empty log or an oversized batch.
     """
 
     length_bytes = None

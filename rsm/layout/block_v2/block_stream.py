@@ -72,26 +72,27 @@ class BlockStream:
         self._builder = BlockBuilder(block_bytes=block_bytes)
         self._first: EntryPosition | None = None
         self._last: EntryPosition | None = None
-        self._size_bytes: dict[int, int] = {}  # of the entries' data, by ledger
+        # This maps each ledger to the length of its entries' data.
+        self._size_bytes: dict[int, int] = {}
 
     @property
     def first(self) -> EntryPosition | None:
-        """The first entry; None if the stream has no entry."""
+        """Return the first entry; None if the stream has no entry."""
         return self._first
 
     @property
     def last(self) -> EntryPosition | None:
-        """The last entry; None if the stream has no entry."""
+        """Return the last entry; None if the stream has no entry."""
         return self._last
 
     @property
     def data_bytes(self) -> int:
-        """The length of the data object if the stream ended now."""
+        """Return the length of the data object if the stream ended now."""
         return self._builder.plan.position + self.open_block_bytes
 
     @property
     def index_bytes(self) -> int:
-        """The maximum length of the index object if the stream ended now and had no `infos`."""
+        """Return the index object's maximum length if the stream ended now without `infos`."""
         blocks = self._builder.built_count + bool(self._builder.plan.entry_count)
         ledgers = len(self._size_bytes)
         return (
@@ -102,7 +103,7 @@ class BlockStream:
 
     @property
     def open_block_bytes(self) -> int:
-        """The length of the current block if it ended now; 0 if it has no entry."""
+        """Return the length of the current block if it ended now; 0 if it has no entry."""
         plan = self._builder.plan
         if not plan.entry_count:
             return 0

@@ -61,7 +61,7 @@ class BlockV2Layout(SegmentLayout):
 
     @property
     def can_store_empty_logs(self) -> bool:
-        return False  # an index has at least one ledger, with an entry
+        return False  # An index has at least one ledger with an entry.
 
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int

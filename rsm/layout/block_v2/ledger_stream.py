@@ -57,9 +57,9 @@ class LedgerStream:
 
     The pass raises the errors of the log, and:
 
-    - CorruptError for content that is not batches, and for a ledger that begins within a batch,
-    - InvalidConfigError for ledgers that do not ascend, or entries that are not consecutive,
-    - UnsupportedError for an empty log, or a batch that is too large.
+    - CorruptError if the content is not batches, or if a ledger begins within a batch,
+    - InvalidConfigError if ledgers do not ascend, or if entries are not consecutive,
+    - UnsupportedError if the log is empty, or if a batch is too large.
     """
 
     length_bytes = None
@@ -138,7 +138,7 @@ class LedgerStream:
             count = stream.count_fitting(ledger_id, entry_id, bounds, number)
             if count:
                 complete = stream.extend(run.buffer, bounds[number : number + count + 1])
-            else:  # this batch begins a block, or `add` refuses it
+            else:  # This batch begins a block, or `add` refuses it.
                 batch = run.buffer[bounds[number] : bounds[number + 1]]
                 complete = stream.add(ledger_id, entry_id, batch)
                 count, ledger.due_position = 1, run.log_position + bounds[number]

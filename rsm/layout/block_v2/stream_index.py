@@ -169,7 +169,7 @@ def _decode_ledger(content: memoryview, at: int, name: str) -> _FoundLedger:
     left_bytes = len(content) - at
     if left_bytes < _LEDGER.size:
         expected = f">= {_LEDGER.size} bytes"
-        raise corrupt_index("the index is cut short in a ledger", name, at, expected, left_bytes)
+        raise corrupt_index("the index is truncated in a ledger", name, at, expected, left_bytes)
     ledger_id, block_count, info_bytes = _LEDGER.unpack_from(content, at)
     if ledger_id < 0:
         raise corrupt_index("the ledger id is negative", name, at, ">= 0", ledger_id)

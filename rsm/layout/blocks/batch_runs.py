@@ -1,7 +1,7 @@
 """Divides a log that arrives in pieces into runs of record batches. Pure.
 
 A run contains all whole batches of a piece. A batch that spans several pieces is a separate run;
-only such batches are copied.
+only such batches are assembled in a new buffer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class AdjoiningBatches(NamedTuple):
 
     @property
     def base_offset(self) -> int:
-        """The base offset of the first batch."""
+        """Return the base offset of the first batch."""
         return self.base_offset_of(0)
 
     @property
@@ -91,7 +91,7 @@ def batch_runs(log: ContentSource) -> Iterator[AdjoiningBatches]:
         rest += view[end:]
         position += end
     if rest:
-        raise CorruptError("the last batch is cut short", position=position)
+        raise CorruptError("the log is corrupt: its last batch is truncated", position=position)
     if log.length_bytes not in {None, position}:
         raise CorruptError(
             "the log's length differs from the announced length",
@@ -118,7 +118,8 @@ def _bounds(view: memoryview, log_position: int) -> list[int]:
     while at <= last:
         rest_bytes, magic = unpack(view, at)
         size = rest_bytes + LOG_OVERHEAD_BYTES
-        if magic != 2 or not HEADER_BYTES <= size <= MAX_BATCH_BYTES:  # older, or invalid
+        if magic != 2 or not HEADER_BYTES <= size <= MAX_BATCH_BYTES:
+            # `batch_length_bytes` accepts older batches and raises for invalid ones.
             checked = batch_length_bytes(view, at, base_position=log_position)
             assert checked is not None
             size = checked

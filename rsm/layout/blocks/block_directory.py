@@ -138,7 +138,8 @@ class BlockDirectory:
             entry_id += 1
         while log_position < run.end_log_position:
             batch = None
-            if end - location >= _FRONT.size:  # nearly all batches: version 2, unpacked in place
+            if end - location >= _FRONT.size:
+                # Nearly all batches have version 2, so this path unpacks them in place.
                 length_bytes, found_id, rest_bytes, magic, crc = _FRONT.unpack_from(view, location)
                 if (
                     found_id == entry_id < end_entry_id

@@ -53,12 +53,12 @@ class BlockFormat(Enum):
 
     @property
     def index_magic(self) -> int:
-        """The magic of the index object."""
+        """Return the magic of the index object."""
         return 0xDE47DE47 if self is BlockFormat.V1 else 0x3D1FB0BC
 
     @property
     def min_header_bytes(self) -> int:
-        """The length of a block header without the zeros."""
+        """Return the length of a block header without the zeros."""
         return _PREFIX.size + (_LEDGER_ID.size if self is BlockFormat.V2 else 0)
 
 
@@ -99,7 +99,7 @@ def decode_header(
     """
     least_bytes = block_format.min_header_bytes
     if len(content) < least_bytes:
-        raise _corrupt("the block header is cut short", name, position, least_bytes, len(content))
+        raise _corrupt("the block header is truncated", name, position, least_bytes, len(content))
     magic, header_bytes, block_bytes, first_entry_id = _PREFIX.unpack_from(content)
     if magic != block_format.value:
         raise _corrupt(
@@ -140,7 +140,7 @@ def padding(length_bytes: int) -> bytes:
 
 
 def check_padding(content: bytes | memoryview, *, name: str, position: int, phase: int = 0) -> None:
-    """Check that `content`, at `position`, continues padding of which `phase` bytes precede it.
+    """Check that `content` is padding at `position`; `phase` bytes of the same padding precede it.
 
     Raises CorruptError with the position of the first wrong byte.
     """

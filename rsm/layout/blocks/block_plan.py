@@ -76,12 +76,12 @@ class BlockPlanner:
 
     @property
     def position(self) -> int:
-        """The position of the current block: the total length of the blocks before it."""
+        """Return the position of the current block: the total length of the blocks before it."""
         return self._position
 
     @property
     def entry_count(self) -> int:
-        """The number of entries in the current block."""
+        """Return the number of entries in the current block."""
         return self._entry_count
 
     @property
@@ -90,7 +90,7 @@ class BlockPlanner:
 
     @property
     def room_bytes(self) -> int:
-        """The bytes left in the current block for entries with their headers."""
+        """Return the number of bytes left in the current block for entries with their headers."""
         return self._block_bytes - self._used_bytes
 
     def add(self, length_bytes: int) -> PlannedBlock | None:
@@ -157,12 +157,12 @@ class BlockBuilder:
 
     @property
     def built(self) -> tuple[PlannedBlock, ...]:
-        """The complete blocks."""
+        """Return the complete blocks."""
         return tuple(self._built)
 
     @property
     def built_count(self) -> int:
-        """The number of complete blocks."""
+        """Return the number of complete blocks."""
         return len(self._built)
 
     @property
@@ -171,7 +171,7 @@ class BlockBuilder:
 
     @property
     def plan(self) -> BlockPlanner:
-        """The current block, and the length of the blocks before it. Do not change it."""
+        """Return the current block, and the length of the blocks before it. Do not change it."""
         return self._planner
 
     def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:

@@ -50,22 +50,22 @@ class BlockSequence(ABC):
     @property
     @abstractmethod
     def end_position(self) -> int:
-        """The position after the last block and its padding."""
+        """Return the position after the last block and its padding."""
 
     @property
     @abstractmethod
     def end_entry_id(self) -> int | None:
-        """The id after the last written entry; None if the index does not contain it."""
+        """Return the id after the last written entry; None if the index does not contain it."""
 
     @property
     @abstractmethod
     def limit_entry_id(self) -> int | None:
-        """The exclusive upper limit of the ledger's entry ids; None if it is unknown."""
+        """Return the exclusive upper limit of the ledger's entry ids; None if it is unknown."""
 
     @property
     @abstractmethod
     def header_ledger_id(self) -> int | None:
-        """The ledger id in the block headers; None in v1."""
+        """Return the ledger id in the block headers; None in v1."""
 
     def block_number(self, entry_id: int) -> int:
         """Return the number of an entry's block, counted from 0."""
@@ -130,7 +130,7 @@ def unpack_index_header(
     """
     if len(content) < header.size:
         expected = f">= {header.size} bytes"
-        raise corrupt_index("the index is cut short", name, 0, expected, len(content))
+        raise corrupt_index("the index is truncated", name, 0, expected, len(content))
     fields = header.unpack_from(content)
     magic, index_bytes, data_bytes, header_bytes = fields[:4]
     if magic != block_format.index_magic:

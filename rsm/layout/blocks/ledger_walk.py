@@ -54,7 +54,7 @@ class DataObject:
         content = self._read(positions)
         if len(content) != len(positions):
             raise CorruptError(
-                "the data object is cut short",
+                "the data object is truncated",
                 object=self.name,
                 position=positions.start_position + len(content),
                 expected=f">= {positions.end_position} bytes",
@@ -109,7 +109,7 @@ class LedgerWalk:
 
     @property
     def position(self) -> int:
-        """The position of the next entry; the end of the last entry if no entry follows."""
+        """Return the position of the next entry; the end of the last entry if no entry follows."""
         return self._position
 
     def is_at_padding(self) -> bool:

@@ -81,12 +81,12 @@ class LogPoints:
     def decode(cls, encoded: bytes | None, of: LedgerExtent) -> LogPoints:
         """Decode the log points of an index object; `encoded` is None if the object lacks them.
 
-        Raises CorruptError if the points are missing or cut short, do not ascend, do not begin at
+        Raises CorruptError if the points are missing or truncated, do not ascend, do not begin at
         the log's start, exceed the log's end, or lack the first entry of a block.
         """
         if not encoded or len(encoded) % _POINT.size:
             found = "nothing" if encoded is None else f"{len(encoded)} bytes"
-            message = "the log points are missing or cut short"
+            message = "the log points are missing or truncated"
             raise of.corrupt(message, f"a multiple of {_POINT.size} bytes", found)
         entry_ids, log_positions = array("q"), array("q")
         for entry_id, log_position, _ in _POINT.iter_unpack(encoded):

@@ -60,7 +60,7 @@ class LedgerFragment:
 
     @property
     def data_name(self) -> str:
-        """The name of the data object."""
+        """Return the name of the data object."""
         return self._data.name
 
     def find_end_entry_id(self) -> int:
@@ -199,7 +199,7 @@ class OffloadedLedger:
 
     @property
     def last_entry_id(self) -> int:
-        """The id of the ledger's last entry, even if that entry was never written."""
+        """Return the id of the ledger's last entry, even if that entry was never written."""
         return self._last_entry_id
 
     def entries(

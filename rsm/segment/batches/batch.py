@@ -35,7 +35,7 @@ from crc32c import crc32c
 from rsm.segment.errors import CorruptError
 
 LOG_OVERHEAD_BYTES = 12
-MAGIC_POSITION = 16  # in every version
+MAGIC_POSITION = 16  # The magic has this position in every version.
 PREFIX_BYTES = 17
 HEADER_BYTES = 61
 CRC_COVERED_FROM = 21
@@ -91,12 +91,12 @@ class BatchHeader:
 
     @property
     def next_offset(self) -> int:
-        """The first offset after the batch."""
+        """Return the first offset after the batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def compression_id(self) -> int:
-        """The codec's number; see `rsm.segment.batches.compression.CompressionType`."""
+        """Return the codec's number; see `rsm.segment.batches.compression.CompressionType`."""
         return self.attributes & _CODEC_MASK
 
     @property
@@ -147,7 +147,7 @@ def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 
     magic = 0 if size is None else buffer[position + MAGIC_POSITION]
     if size is None or len(buffer) - position < _MIN_BYTES[magic]:
         raise CorruptError(
-            "the batch header is cut short",
+            "the batch header is truncated",
             position=where,
             expected=_MIN_BYTES[magic],
             found=len(buffer) - position,

@@ -24,7 +24,7 @@ class BatchCarry:
 
     @property
     def pieces(self) -> Sequence[memoryview]:
-        """The batch's bytes so far."""
+        """Return the batch's bytes so far."""
         return self._pieces
 
     @property
@@ -33,7 +33,7 @@ class BatchCarry:
 
     @property
     def end_position(self) -> int:
-        """The end of the batch; until its size is known, the end of its prefix."""
+        """Return the end of the batch; until its size is known, the end of its prefix."""
         return self._position + (PREFIX_BYTES if self._size_bytes is None else self._size_bytes)
 
     @property

@@ -72,12 +72,12 @@ class BatchRun:
 
     @property
     def end_position(self) -> int:
-        """The position of the next batch."""
+        """Return the position of the next batch."""
         return self._bounds[-1]
 
     @property
     def next_offset(self) -> int:
-        """The lowest valid offset of the next batch."""
+        """Return the lowest valid offset of the next batch."""
         return self._next_offsets[-1] if self._next_offsets else self._at_least_offset
 
     def append(self, end_position: int, base_offset: int, next_offset: int) -> None:
@@ -106,7 +106,7 @@ class BatchRun:
             if base_offset < at_least_offset:
                 expected, found = f">= {at_least_offset}", base_offset
                 raise CorruptError(
-                    "the batch's offsets are not the expected ones",
+                    "the log is corrupt: the batch's offsets are outside the expected range",
                     position=position,
                     expected=expected,
                     found=found,

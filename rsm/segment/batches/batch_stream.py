@@ -35,17 +35,17 @@ class BatchStream:
 
     @property
     def position(self) -> int:
-        """The position of the next batch, after the last checked one."""
+        """Return the position of the next batch, after the last checked one."""
         return self._position
 
     @property
     def next_offset(self) -> int:
-        """The lowest valid offset of the next batch."""
+        """Return the lowest valid offset of the next batch."""
         return self._next_offset
 
     @property
     def incomplete_bytes(self) -> int:
-        """The buffered bytes of a batch whose end has not arrived."""
+        """Return the number of buffered bytes of a batch whose end has not arrived."""
         return 0 if self._carry is None else self._carry.buffered_bytes
 
     def feed(self, piece: bytes | memoryview) -> Iterator[tuple[BatchRun, Sequence[memoryview]]]:
@@ -83,7 +83,7 @@ class BatchStream:
             if corrupt is not None:
                 raise corrupt
             if not len(run):
-                return  # at `until`
+                return  # An empty run means that the stream is at `until`.
             view = view[run.end_position - run.position :]
 
     def _begin_run(self) -> BatchRun:

@@ -90,7 +90,7 @@ def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
     position = _XERIAL_HEADER_BYTES
     while position < len(data):
         if position + _BLOCK_LENGTH.size > len(data):
-            raise CorruptError("a snappy block is cut short", position=position)
+            raise CorruptError("a snappy block is truncated", position=position)
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)
         start = position + _BLOCK_LENGTH.size
         if not 0 < length <= len(data) - start:

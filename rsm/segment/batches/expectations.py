@@ -54,7 +54,7 @@ class SegmentExpectation(BatchExpectation):
     def enter_epoch(self, epoch: int, base_offset: int, last_offset: int, position: int) -> int:
         newest = self._epochs.entries[-1]
         if epoch == newest.epoch and base_offset >= newest.start_offset:
-            return self.end_offset  # true for nearly every batch
+            return self.end_offset  # This is the case for nearly every batch.
         expected = self._epochs.epoch_for_offset(base_offset)
         if expected is None:
             return base_offset
@@ -72,7 +72,7 @@ class SegmentExpectation(BatchExpectation):
         self, base_offset: int, delta: int, at_least_offset: int, position: int
     ) -> CorruptError:
         return CorruptError(
-            "the batch's offsets are not the expected ones",
+            "the log is corrupt: the batch's offsets are outside the expected range",
             position=position,
             expected=f"{at_least_offset}..{self.end_offset - 1}",
             found=base_offset,

@@ -37,7 +37,7 @@ class IndexedBatch(Protocol):
 
     @property
     def length_bytes(self) -> int:
-        """The whole batch's size in the log."""
+        """Return the whole batch's size in the log."""
 
 
 class IndexBuilder:

@@ -49,7 +49,7 @@ def decode_messages(
         (each, wrapped[start : start + each.length_bytes]) for start, each in scan_batches(wrapped)
     ]
     if not inner or sum(each.length_bytes for each, _ in inner) != len(wrapped):
-        raise CorruptError("the wrapped messages are cut short", offset=header.base_offset)
+        raise CorruptError("the wrapped messages are truncated", offset=header.base_offset)
     if any(each.magic != header.magic or each.compression_id for each, _ in inner):
         raise CorruptError(
             "a wrapped message has another magic, or is compressed", offset=header.base_offset
@@ -89,7 +89,7 @@ def _read_bytes(
 ) -> tuple[bytes | None, int]:
     start = position + _LENGTH.size
     if start > len(message):
-        raise CorruptError("the message is cut short", offset=header.base_offset, position=position)
+        raise CorruptError("the message is truncated", offset=header.base_offset, position=position)
     (length,) = _LENGTH.unpack_from(message, position)
     if length == -1:
         return None, start

@@ -108,7 +108,7 @@ def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> Con
     known = type_id in (ControlType.ABORT, ControlType.COMMIT)
     if known and len(value) < _CONTROL_VALUE.size:
         raise CorruptError(
-            "the transaction marker is cut short", offset=marker.offset, found=value.hex()
+            "the transaction marker is truncated", offset=marker.offset, found=value.hex()
         )
     return ControlRecord(
         offset=marker.offset,
@@ -154,7 +154,7 @@ def _decode_all(
     try:
         records, position = _decode_plain(header, data)
     except IndexError as error:
-        raise _corrupt(header, "the records are cut short", "more bytes", len(data)) from error
+        raise _corrupt(header, "the records are truncated", "more bytes", len(data)) from error
     if position != len(data):
         raise _corrupt(header, "there are bytes after the last record", position, len(data))
     return tuple(records)
@@ -180,7 +180,7 @@ def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the t
         else:
             length, position = read_varint(data, position)
         end = position + length
-        position += 1  # the attributes
+        position += 1  # This skips the attributes.
         if (first := data[position]) < 0x80:
             delta_ms, position = ONE_BYTE[first], position + 1
         elif (second := data[position + 1]) < 0x80:

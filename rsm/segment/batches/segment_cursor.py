@@ -59,17 +59,17 @@ class SegmentCursor:
 
     @property
     def stored(self) -> StoredRange:
-        """The segment and its readable part."""
+        """Return the segment and its readable part."""
         return self._stored
 
     @property
     def position(self) -> int:
-        """The position of the next batch in the log, after the last whole one."""
+        """Return the position of the next batch in the log, after the last whole one."""
         return self._position
 
     @property
     def next_offset(self) -> int:
-        """The lowest valid offset of the next batch."""
+        """Return the lowest valid offset of the next batch."""
         return self._next_offset
 
     @property

@@ -38,7 +38,7 @@ def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
     Raises CorruptError if `data` ends early or the value exceeds 32 bits.
     """
-    if position + 1 < len(data):  # nearly all lengths and deltas of a batch fit into two bytes
+    if position + 1 < len(data):  # Nearly all lengths and deltas of a batch fit into two bytes.
         raw = data[position]
         if raw < 0x80:
             return (raw >> 1) ^ -(raw & 1), position + 1
@@ -59,7 +59,10 @@ def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Decode an unsigned 32-bit value at `position`. Returns and raises as `read_varint` does."""
+    """Decode an unsigned 32-bit value at `position`.
+
+    Returns the same values and raises the same errors as `read_varint`.
+    """
     return _read_raw(data, position, _VARINT_BITS)
 
 
@@ -73,7 +76,7 @@ def _read_raw(data: bytes | memoryview, position: int, bits: int) -> tuple[int, 
     cursor = position
     for shift in range(0, bits, 7):
         if cursor >= len(data):
-            raise CorruptError("a variable-length integer is cut short", position=position)
+            raise CorruptError("a variable-length integer is truncated", position=position)
         byte = data[cursor]
         cursor += 1
         raw |= (byte & 0x7F) << shift

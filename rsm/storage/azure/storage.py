@@ -173,7 +173,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         self, name: str, reader: PartReader, lengths: Iterable[int], metadata: dict[str, str]
     ) -> None:
         blob = self._container.get_blob_client(name)
-        upload_id = uuid4().hex  # keeps the blocks of concurrent uploads to this name apart
+        upload_id = uuid4().hex  # This keeps the blocks of concurrent uploads to this name apart.
         blocks: dict[int, str] = {}
 
         def stage(number: int, content: bytearray) -> None:

@@ -99,13 +99,13 @@ class Incoming:
             if now_ns < self._next_sweep_ns:
                 return
             self._next_sweep_ns = now_ns + self._leftover_max_age_ms * 1_000_000
-        with suppress(OSError):  # the next sweep tries again
+        with suppress(OSError):  # The next sweep tries again.
             for path in self._directory.iterdir():
                 if path.suffix != ".attributes":
                     self._sweep_one(path, now_ns)
 
     def _sweep_one(self, path: Path, now_ns: int) -> None:
-        with suppress(FileNotFoundError):  # another process may sweep at the same time
+        with suppress(FileNotFoundError):  # Another process may sweep at the same time.
             status = path.stat()
             age_ms = (now_ns - status.st_mtime_ns) // 1_000_000
             if not is_leftover(

@@ -55,7 +55,7 @@ _WRITE_BACK_BYTES = 8 << 20
 class FilesystemChunkStorage(ChunkStorage):
     """Stores chunks below `root`. Thread-safe. Raises InvalidConfigError if `root` does not exist.
 
-    Removes incoming files that dead writers left and that are older than `leftover_max_age_ms`
+    Removes dead writers' incoming files that are older than `leftover_max_age_ms`
     (rsm.storage.uploads.leftovers). Several processes may share a root.
     """
 

@@ -127,7 +127,7 @@ class StoreRoot:
         for directory in self._parents(path):
             try:
                 directory.rmdir()
-            except OSError:  # not empty or already removed
+            except OSError:  # The directory is not empty, or it was already removed.
                 return
 
     def _parents(self, path: Path) -> tuple[Path, ...]:

@@ -76,7 +76,7 @@ class GcsBucket:
             try:
                 yield
             except NotFound as error:
-                self.check_access()  # a missing bucket has the same status as a missing object
+                self.check_access()  # A missing bucket has the same status as a missing object.
                 raise NotFoundError("the object is not in the store", name=name) from error
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class GcsBucket:
         session.mount("http://", _ObservedAdapter(self._observe))
         endpoint = self.settings.endpoint_url
         return Client(
-            project="none",  # requests to a bucket need no project
+            project="none",  # Requests to a bucket need no project.
             credentials=credentials,
             _http=session,
             client_options=None if endpoint is None else {"api_endpoint": endpoint},

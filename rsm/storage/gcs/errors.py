@@ -26,7 +26,7 @@ SDK_ERRORS = (
     DataCorruption,
     RequestException,
     HTTPError,
-    OSError,  # of a connection, or of a credentials file
+    OSError,  # Connections and reads of a credentials file raise it.
 )
 """All errors that the SDK raises, including those of its dependencies."""
 

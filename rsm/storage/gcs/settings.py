@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-PART_UNIT_BYTES = 256 << 10  # the length of each part is a multiple of it
+PART_UNIT_BYTES = 256 << 10  # The length of each part is a multiple of this unit.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ _CAPABILITIES = Capabilities(
     has_confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
-_MAX_COMPOSED = 32  # the most objects that one request can join
+_MAX_COMPOSED = 32  # One request can join at most this number of objects.
 
 
 class GcsChunkStorage(ObjectChunkStorage):
@@ -86,7 +86,7 @@ class GcsChunkStorage(ObjectChunkStorage):
                 blob.upload_from_file(
                     _ReaderAsFile(reader),
                     size=source.length_bytes,
-                    if_generation_match=0,  # the object must not exist
+                    if_generation_match=0,  # The object must not exist.
                     checksum="crc32c",
                     **self._bucket.bounds,
                 )

@@ -160,7 +160,7 @@ class HdfsDirectory:
             path = "/".join((self._root, *segments[:count]))
             try:
                 self.web.ask("DELETE", path, "DELETE", recursive="false")
-            except RemoteError:  # not empty or already removed
+            except RemoteError:  # The directory is not empty, or it was already removed.
                 return
 
     def remove_quietly(self, path: str) -> None:

@@ -53,7 +53,7 @@ _CAPABILITIES = Capabilities(
     has_inline_attributes=False,
     has_stored_checksum=False,
 )
-_MAX_OPENINGS = 3  # the most requests for one range, if responses break off
+_MAX_OPENINGS = 3  # If responses break off, a range takes at most this number of requests.
 
 # An attempt fails when another caller removes the empty directory before the rename.
 _RENAME_ATTEMPTS = 16
@@ -85,7 +85,7 @@ class HdfsChunkStorage(ChunkStorage):
         attributes: Mapping[str, str] | None = None,
     ) -> int:
         path = self._directory.path(name)
-        if self.exists(name):  # also checks that the root exists
+        if self.exists(name):  # This also checks that the root exists.
             raise AlreadyExistsError("the chunk already exists", name=name)
         content = _CheckedContent(source, name)
         incoming = self._directory.incoming_path(uuid4().hex)
@@ -214,7 +214,7 @@ class HdfsChunkStorage(ChunkStorage):
             now_ms = self._directory.status(written)["modificationTime"]
             for entry in self._directory.entries(".incoming/"):
                 self._sweep_one(entry, now_ms)
-        except TieredStorageError:  # the chunk exists, and the next sweep tries again
+        except TieredStorageError:  # The chunk exists, and the next sweep tries again.
             return
 
     def _sweep_one(self, entry: Entry, now_ms: int) -> None:

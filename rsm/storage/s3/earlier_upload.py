@@ -195,8 +195,8 @@ class EarlierUpload:
                     "the checksum of the copy is wrong", copied=copied, expected=checksum
                 )
         except TieredStorageError as error:
-            upload.abort()  # the copy may have succeeded, and the next attempt must not reuse it
-            # NotFoundError means only that the object was deleted, not that the store cannot copy.
+            upload.abort()  # The copy may have succeeded, and the next attempt must not reuse it.
+            # NotFoundError means only that the object was deleted. The store may support copies.
             if not isinstance(error, NotFoundError):
                 self._failed()
             raise _not_usable(error) from error
@@ -264,7 +264,7 @@ class EarlierUploads:
         longest = max(with_parts, key=lambda each: each.parts[-1].end_position, default=None)
         for each in found:
             if each is not longest and not each.abort():
-                break  # the other aborts would probably fail, too, each after all of its attempts
+                break  # The other aborts would probably fail, too, each after all of its attempts.
         for name in reuse.names:
             if longest is None or name != longest.name:
                 reuse.unused(name)

@@ -112,7 +112,9 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
         )
     if isinstance(error, ParamValidationError):
         return InvalidConfigError(
-            "the SDK rejects this request", reason=_one_line(error), **context
+            "cannot send the request to the store: the S3 SDK rejected it",
+            reason=_one_line(error),
+            **context,
         )
     return RetriableError("the request to the store failed", reason=_one_line(error), **context)
 

@@ -26,7 +26,7 @@ from rsm.storage.s3.errors import is_no_listing
 MAX_PARTS = 10_000
 _MAX_LISTINGS = 5
 CHECKSUM = "ChecksumCRC32C"
-OF_THE_WHOLE = "FULL_OBJECT"  # otherwise the store keeps a checksum of the parts' checksums
+OF_THE_WHOLE = "FULL_OBJECT"  # Otherwise the store keeps a checksum of the parts' checksums.
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class MultipartUpload:
         try:
             self._bucket.ask("abort_multipart_upload", **self._target)
         except NotFoundError:
-            return True  # the upload had already ended, for example if a response was lost
+            return True  # The upload had already ended, for example if a response was lost.
         except TieredStorageError as error:
             _log.warning(LogLine("cannot abort a multipart upload: parts remain", error=error))
             return False
@@ -164,7 +164,7 @@ def discard_uploads(bucket: S3Bucket, name: str) -> None:
         if not found:
             return
         for upload_id in found:
-            with suppress(NotFoundError):  # its own process has ended it meanwhile
+            with suppress(NotFoundError):  # Its own process may have ended it meanwhile.
                 bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
     raise RetriableError(
         "cannot discard the unfinished uploads of an object: each listing contains more",

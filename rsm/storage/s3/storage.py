@@ -53,7 +53,7 @@ _CAPABILITIES = Capabilities(
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
-_READ_BYTES = 8 << 20  # one piece, which needs no join, for a default chunk with its overhead
+_READ_BYTES = 8 << 20  # A default chunk with its overhead fits into one piece, which needs no join.
 
 _log = logging.getLogger(__name__)
 

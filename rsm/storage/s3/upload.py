@@ -151,7 +151,7 @@ class S3Uploads:
             stored = parse_crc32c(found.get(_CHECKSUM, ""))
             found_bytes = found["ContentLength"]
             require_stored(name, "length_bytes", stored=found_bytes, sent=length_bytes)
-        if stored is not None:  # some stores keep no checksum
+        if stored is not None:  # Some stores keep no checksum.
             require_stored(name, "crc32c", stored=stored, sent=checksum)
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:

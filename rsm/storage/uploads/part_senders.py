@@ -127,7 +127,7 @@ class PartSenders:
     @contextmanager
     def only_part(self, reader: PartReader) -> Iterator[bytearray]:
         """Read the only part, for the caller to send; free its memory when the context ends."""
-        length_bytes = reader.left_bytes or 0  # a single part of unknown length is empty
+        length_bytes = reader.left_bytes or 0  # A single part of unknown length is empty.
         self._room.take(length_bytes)
         try:
             yield reader.read(length_bytes)

@@ -33,12 +33,12 @@ class PartReader:
 
     @property
     def left_bytes(self) -> int | None:
-        """The announced length minus the bytes read; None if no length was announced."""
+        """Return the announced length minus the bytes read; None if no length was announced."""
         return None if self._length_bytes is None else self._length_bytes - self.read_bytes
 
     @property
     def is_pushed(self) -> bool:
-        """Whether a writer pushes the content; a read may then wait long."""
+        """Return whether a writer pushes the content; a read may then wait long."""
         return self._interrupt is not None
 
     def next_chunk_bytes(self) -> int:
@@ -84,7 +84,7 @@ class PartReader:
         acknowledge(self._source, length_bytes)
 
     def interrupt(self, error: BaseException) -> None:
-        """If a writer pushes the content, end the content with a part's `error`. Thread-safe."""
+        """End the content with a part's `error` if a writer pushes it. Thread-safe."""
         if self._interrupt is not None:
             self._interrupt(error)
 

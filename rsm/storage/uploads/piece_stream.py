@@ -43,7 +43,7 @@ class PushedContent(Generic[T]):
         while (piece := self._pieces.get()) is not None:
             yield piece
             self._note_taken()
-        self._pieces.put(None)  # so that another pass also ends
+        self._pieces.put(None)  # This entry also ends another pass.
         if self._reason is not None:
             raise self._reason
 
@@ -101,7 +101,8 @@ class PieceStream(PushedContent[T]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._taken = SimpleQueue[None]()  # an entry for each piece taken, and for the end
+        # This queue gets an entry for each piece taken, and one for the end.
+        self._taken = SimpleQueue[None]()
 
     def append(self, piece: memoryview) -> None:
         """Pass a piece to the reader. Raises the request's error."""
@@ -131,7 +132,7 @@ class PieceBuffer(PushedContent[T]):
 
     @property
     def buffered_bytes(self) -> int:
-        """The bytes that the store has not accepted yet."""
+        """Return the number of bytes that the store has not accepted yet."""
         return self._buffered_bytes
 
     def add(self, piece: bytearray) -> None:

@@ -68,7 +68,8 @@ class FaultyChunkStorage(ChunkStorageWrapper):
             return self._flip_one_bit(content)
         return content
 
-    read_range_into = ChunkStorage.read_range_into  # calls `read_range`
+    # The default calls `read_range`, which injects the faults.
+    read_range_into = ChunkStorage.read_range_into
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         return tuple(self._delete_one(name) for name in names)

@@ -25,7 +25,7 @@ class RateGate:
         self._clock = clock
         self._per_second = per_second
         self._free_at_ms = clock.monotonic_ms()
-        self._remainder = 0  # the amount below a whole millisecond, times 1000
+        self._remainder = 0  # This is the amount below a whole millisecond, times 1000.
         self._lock = threading.Lock()
 
     def pass_through(self, amount: int) -> None:
@@ -81,7 +81,8 @@ class ThrottledChunkStorage(ChunkStorageWrapper):
             self._bytes.pass_through(len(content))
         return content
 
-    read_range_into = ChunkStorage.read_range_into  # calls `read_range`
+    # The default calls `read_range`, which applies the limits.
+    read_range_into = ChunkStorage.read_range_into
 
     @contextmanager
     def _request(self, operation: str, name: str) -> Iterator[None]:

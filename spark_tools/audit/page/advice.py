@@ -74,7 +74,7 @@ def _repair(options: str) -> Html:
     return joined(
         text("The manager finishes these deletions, except dead letters. List the dead letters:"),
         command(f"rlm dlq list {options}"),
-        text("Finish the deletions of the dead letters:"),
+        text("Finish the deletions that the dead letters record:"),
         command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
     )
 

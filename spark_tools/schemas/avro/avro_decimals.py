@@ -19,7 +19,7 @@ DECIMAL = "rlm-decimal"
 """The logical type that replaces Avro's `decimal`."""
 
 _MAX_PRECISION = 38
-_MAX_BYTES = 17  # 38 digits and a sign
+_MAX_BYTES = 17  # This is enough for 38 digits and a sign.
 _EXACT = Context(prec=60)
 
 

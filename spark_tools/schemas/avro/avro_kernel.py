@@ -26,7 +26,7 @@ BOOLEAN, INT, LONG, FLOAT, DOUBLE, BYTES, FIXED, ENUM = range(8)
 NOT_NULL = -1
 """Used as the position of null for a leaf whose type is not a union with null."""
 
-__all__ = ["gather"]  # copies the spans that `read_leaves` writes
+__all__ = ["gather"]  # `gather` copies the spans that `read_leaves` writes.
 
 _INT_BITS = 32
 _LONG_BITS = 64

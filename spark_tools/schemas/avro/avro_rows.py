@@ -19,7 +19,7 @@ from spark_tools.schemas.schema_text import RowsReader
 
 try:
     from spark_tools.schemas.avro import avro_kernel
-except ImportError:  # numba is not installed
+except ImportError:  # The package numba is not installed.
     avro_kernel = None  # type: ignore[assignment]  # a module or None
 
 Schema = Any

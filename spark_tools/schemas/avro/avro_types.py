@@ -241,8 +241,8 @@ def smallest_bytes(
 ) -> int:
     """Return a lower bound of a value's length in bytes; 0 only if a value can take no bytes.
 
-    Raises UnsupportedError for types that let a few bytes decode to a value of unlimited size: a
-    type that contains itself, and an array whose elements take no bytes. Also raises it for an
+    Raises UnsupportedError if a few bytes could decode to a value of unlimited size: for a
+    type that contains itself, and for an array whose elements take no bytes. Also raises it for an
     invalid size, and at the limits of NestingBudget.
     """
     budget = budget or NestingBudget()

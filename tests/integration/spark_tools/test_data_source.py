@@ -302,7 +302,7 @@ def test_read_when_a_schema_is_given_then_it_chooses_columns_or_is_refused(
 
     assert reader.schema("offset bigint, value binary").load().columns == ["offset", "value"]
     assert reader.schema("offset bigint").load().count() == loaded(spark, twins, "every").count()
-    with pytest.raises(PySparkException, match="the schema does not fit the data source"):
+    with pytest.raises(PySparkException, match="it does not fit the data source"):
         reader.schema("offset int, colour string").load().collect()
 
 

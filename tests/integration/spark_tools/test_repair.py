@@ -337,7 +337,7 @@ def test_repair_when_the_user_is_wrong_then_reported_before_any_work(
     checkpoint.mkdir(parents=True)
     (checkpoint / "0").write_text('v1\n{"batchWatermarkMs":0}\n{"elsewhere":{"0":3}}\n')
 
-    with pytest.raises(InvalidConfigError, match="the checkpoint belongs to another topic"):
+    with pytest.raises(InvalidConfigError, match="it belongs to another topic"):
         repair(arguments(world, "--checkpoint", str(checkpoint.parent)))
     with pytest.raises(InvalidConfigError, match="--checkpoint is missing"):
         repair(arguments(world))

@@ -197,7 +197,7 @@ SCOPES = (
     ),
     Scope(
         name="finishing",
-        explores="a copy that finishes, and another manager that deletes it",
+        explores="a copy that finishes, and its deletion by another manager",
         build=_finishing,
         brokers=1,
         guards=(WithoutExpectedState, WithoutIncarnation),

@@ -361,5 +361,7 @@ def test_topic_command_when_there_is_no_such_topic_then_says_so_before_the_timeo
     done = rlm(command, "never-was", "--timeout", "300")
 
     assert done.returncode == 1
-    assert done.stderr.startswith("rlm: the cluster has no topic of this name (topic=never-was).")
+    assert done.stderr.startswith(
+        "rlm: cannot find the topic: the cluster has no topic of this name (topic=never-was)."
+    )
     assert done.stderr.count("\n") == 1

@@ -208,7 +208,7 @@ def test_cut_when_offsets_go_back_in_the_next_chunk_then_corrupt_and_no_batch_is
         position=0, end_position=BOUNDS[5], base_offset=0, next_offset=50
     )
     assert checked([first, second], 0, 1 << 20) == cut([first])
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         cut([first, second], offset=50)
 
 
@@ -217,7 +217,7 @@ def test_cut_when_a_read_ended_before_offsets_that_go_back_then_corrupt() -> Non
     with_first_offset_lowered(second, 20)
     begin = BatchStart(position=BOUNDS[5], at_least_offset=50)
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         cut([second], begin, 50)
 
     assert checked([second], 50, 1 << 20) is None
@@ -228,7 +228,7 @@ def test_cut_when_a_batch_is_not_whole_then_its_lowest_offset_is_kept_until_it_i
     with_first_offset_lowered(second, 20)
     assert isinstance(cut([first, second], offset=50), Incomplete)
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         cut([second, third], BatchStart(position=BOUNDS[5]), 50)
 
 
@@ -237,7 +237,7 @@ def test_cut_when_a_chunk_was_read_alone_before_then_its_first_offset_is_checked
     with_first_offset_lowered(second, 20)
     assert isinstance(cut([second], BatchStart(position=BOUNDS[5]), 50), Incomplete)
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         cut([first, second, third], offset=50)
 
 

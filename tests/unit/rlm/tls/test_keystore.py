@@ -66,7 +66,9 @@ def test_keystore_when_its_password_is_wrong_then_the_setting_is_named_and_no_pa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(lambda a, _: a.certificate.read_text(), "no private key", id="no key"),
+        pytest.param(
+            lambda a, _: a.certificate.read_text(), "contains none in PEM format", id="no key"
+        ),
         pytest.param(lambda a, _: a.key.read_text(), "no certificate", id="no certificate"),
         pytest.param(lambda *_: "", "no certificate", id="empty"),
         pytest.param(

@@ -260,5 +260,5 @@ def test_lines_when_one_is_garbage_then_corrupt(tmp_path: Path, text: str) -> No
     added(files, (0, 10))
     files.write("manifest/other.json", text)
 
-    with pytest.raises(CorruptError, match="the manifest has a malformed line"):
+    with pytest.raises(CorruptError, match="it has a malformed line"):
         Manifest(files).lines()

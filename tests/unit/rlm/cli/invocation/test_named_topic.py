@@ -25,7 +25,8 @@ VIEW = ClusterView(
 @pytest.mark.parametrize("name", ["gone", "never-asked"])
 def test_find_topic_when_there_is_none_then_names_it(name: str) -> None:
     with pytest.raises(
-        NotFoundError, match=rf"^the cluster has no topic of this name \(topic={name}\)\. Check"
+        NotFoundError,
+        match=rf"^cannot find the topic: .* no topic of this name \(topic={name}\)\. Check",
     ):
         find_topic(VIEW, name)
 

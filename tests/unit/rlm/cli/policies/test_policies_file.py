@@ -162,7 +162,10 @@ def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -
         ("topics: {a: {retention: 1d}}\n", {"message": "the key is unknown", "key": "retention"}),
         (
             "patterns:\n  a b: {}\n",
-            {"message": "the text is not a pattern of topic names", "line": 2},
+            {
+                "message": "the pattern is invalid: its length or a character is not allowed",
+                "line": 2,
+            },
         ),
         (
             "default:\n  retention_ms: soon\n",
@@ -280,7 +283,10 @@ def test_prune_command_when_the_file_is_empty_then_is_refused_before_the_cluster
 def test_file_when_it_is_missing_or_too_large_then_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError, match="cannot read the file"):
         read_policies(tmp_path / "missing.yaml")
-    assert refusal(tmp_path, "#" * (1 << 20) + "\n")["message"] == "the file is too large"
+    assert (
+        refusal(tmp_path, "#" * (1 << 20) + "\n")["message"]
+        == "cannot read the file: it is too large"
+    )
 
 
 def test_forms_when_compared_with_settings_then_there_is_one_for_each() -> None:

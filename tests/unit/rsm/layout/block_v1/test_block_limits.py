@@ -68,7 +68,7 @@ def test_header_when_a_byte_too_short_then_corrupt() -> None:
     content = encode_header(BlockHeader(block_bytes=500, first_entry_id=0))[:28]
     assert decode_header(content, name="o", position=0).block_bytes == 500
 
-    with pytest.raises(CorruptError, match="cut short"):
+    with pytest.raises(CorruptError, match="truncated"):
         decode_header(content[:27], name="o", position=0)
 
 

@@ -307,7 +307,7 @@ def test_copy_when_a_segment_has_no_batches_then_unsupported() -> None:
 
 
 def test_copy_when_the_last_batch_is_cut_short_then_corrupt() -> None:
-    with pytest.raises(CorruptError, match="cut short"):
+    with pytest.raises(CorruptError, match="truncated"):
         copied_log(WatchedStorage(), b"".join(batches_of([10, 10]))[:-1])
 
 

@@ -58,7 +58,7 @@ def test_streamed_log_when_passed_in_any_pieces_then_the_blocks_of_the_planned_l
 def test_streamed_log_when_the_log_ends_within_a_batch_then_corrupt() -> None:
     streamed = StreamedLog(source_of(log_of([10, 10])[:-1]), block_bytes=1_000)
 
-    with pytest.raises(CorruptError, match="cut short"):
+    with pytest.raises(CorruptError, match="truncated"):
         list(streamed.chunks())
 
 

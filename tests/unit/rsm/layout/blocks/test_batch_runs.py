@@ -81,7 +81,7 @@ def test_runs_when_messages_are_older_than_batches_then_divided_too() -> None:
 def test_runs_when_the_last_batch_is_cut_short_then_corrupt(length: int) -> None:
     log = batch(0)
 
-    with pytest.raises(CorruptError, match="cut short") as raised:
+    with pytest.raises(CorruptError, match="truncated") as raised:
         batches_of(Pieces([log, log[:length]]))
 
     assert raised.value.context["position"] == len(log)

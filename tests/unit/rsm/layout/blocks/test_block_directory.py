@@ -161,7 +161,7 @@ def test_batches_when_a_block_has_more_entries_than_the_index_says_then_corrupt(
 
 
 @pytest.mark.parametrize(
-    ("length_bytes", "message"), [(-1, "entry length"), (0, "entry length"), (1, "cut short")]
+    ("length_bytes", "message"), [(-1, "entry length"), (0, "entry length"), (1, "truncated")]
 )
 def test_batches_when_an_entry_is_shorter_than_any_batch_then_corrupt(
     length_bytes: int, message: str

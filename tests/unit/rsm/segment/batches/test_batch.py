@@ -114,7 +114,7 @@ def test_parse_header_when_a_field_is_negative_then_corrupt(position: int, layou
 
 @pytest.mark.parametrize("length", [0, 16, 17, HEADER_BYTES - 1])
 def test_parse_header_when_cut_short_then_corrupt(length: int) -> None:
-    with pytest.raises(CorruptError, match="cut short"):
+    with pytest.raises(CorruptError, match="truncated"):
         parse_header(memoryview(build_batch(records(1)))[:length])
 
 

@@ -111,11 +111,11 @@ def test_run_when_it_is_started_then_continues_after_it() -> None:
 def test_run_when_a_batch_comes_again_then_corrupt() -> None:
     """Its offsets are below the offset that the run expects next."""
     run = BatchRun(0)
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         check(BATCHES[1], BATCHES[0], run=run)
     assert [run[n].base_offset for n in range(len(run))] == [10]
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         check(BATCHES[1], run=run)
 
     assert len(run) == 1
@@ -223,7 +223,7 @@ def test_run_when_a_batch_begins_below_the_segment_then_corrupt(
         assert checked(BATCHES[1], metadata=segment) == [(10, 20)]
         return
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         checked(BATCHES[1], metadata=segment)
 
 
@@ -248,7 +248,7 @@ def test_run_when_a_batch_ends_above_the_segment_by_one_then_corrupt() -> None:
     shorter = segment_metadata(1, 0, 39, epochs=((0, 0), (3, 20)))
     run = BatchRun(0)
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones") as caught:
+    with pytest.raises(CorruptError, match="offsets are outside the expected range") as caught:
         check(*BATCHES, run=run, metadata=shorter)
 
     assert len(run) == 3
@@ -282,7 +282,7 @@ def test_batch_when_a_batch_begins_below_what_it_may_then_corrupt(
         assert run[0].base_offset == 10
         return
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones") as caught:
+    with pytest.raises(CorruptError, match="offsets are outside the expected range") as caught:
         check_one(batch, at_least_offset=at_least)
 
     assert (caught.value.context["expected"], caught.value.context["found"]) == ("11..39", 10)
@@ -298,7 +298,7 @@ def test_batch_when_a_batch_ends_above_its_segment_then_corrupt(
         assert check_one(batch, segment).next_offset == 40
         return
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         check_one(batch, segment)
 
 

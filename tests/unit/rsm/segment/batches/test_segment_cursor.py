@@ -257,5 +257,5 @@ def test_feed_when_batches_repeat_then_corrupt() -> None:
     batch = build_batch(records(10))
     segment = build_segment([batch, build_batch(records(10, base_offset=10))])
 
-    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
+    with pytest.raises(CorruptError, match="offsets are outside the expected range"):
         fed(cursor_of(stored(segment)), batch + batch)

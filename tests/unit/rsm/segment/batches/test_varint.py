@@ -71,7 +71,7 @@ def test_read_varint_when_bytes_are_those_of_kafka_then_the_value(value: int, en
 
 @pytest.mark.parametrize("encoded", ["", "80", "8080", "ffffffff"])
 def test_read_varint_when_data_ends_within_it_then_corrupt(encoded: str) -> None:
-    with pytest.raises(CorruptError, match="cut short"):
+    with pytest.raises(CorruptError, match="truncated"):
         read_varint(bytes.fromhex(encoded), 0)
 
 
