@@ -15,7 +15,8 @@ from bench.result_file import Method, Results
 
 _WIDTH = 120  # This is the width in characters if the output is a file or a pipe.
 
-# Measures the parts in order, so that `run_benchmark` can print each one when it is complete.
+# A benchmark measures its parts in order, so that `run_benchmark` can print each one when it is
+# complete.
 Parts = Callable[[Console], Iterable[list[Measurement]]]
 
 

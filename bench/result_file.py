@@ -70,7 +70,9 @@ def read_results(directory: Path) -> dict[str, Results]:
     for path in sorted(directory.glob("*.json")):
         results = results_of_json(path.read_text())
         if results.method.is_short:
-            raise ValueError(f"cannot use {path.name}: its figures are from a short form")
+            raise ValueError(
+                f"cannot use {path.name}: its figures are from the short form of the benchmark"
+            )
         if results.bench != path.stem:
             raise ValueError(f"cannot use {path.name}: its figures are from {results.bench}")
         found[results.bench] = results

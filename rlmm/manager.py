@@ -118,7 +118,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         try:
             found = replace(found, newer_records_count=self._cache.newer_records_count())
         except TieredStorageError:
-            _log.debug("cannot count newer records now: the cache cannot be read")
+            _log.debug("cannot count the records of a newer version: the cache cannot be read")
         return replace(
             found,
             segments_count=size.entry_counts.get(Table.SEGMENTS, 0),

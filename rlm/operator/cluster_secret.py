@@ -19,7 +19,7 @@ class SecretWriter:
         new_id: Callable[[], UUID],
         random_bytes: Callable[[int], bytes],
     ) -> None:
-        """Create secrets with `random_bytes`, which returns that number of unpredictable bytes."""
+        """Create secrets with `random_bytes`, which returns as many random bytes as requested."""
         self._metadata = metadata
         self._new_id = new_id
         self._random_bytes = random_bytes
@@ -36,7 +36,8 @@ class SecretWriter:
     def rotate(self) -> ClusterSecretSet:
         """Replace the secret; return the event. The replaced secret stays valid for 10 minutes.
 
-        The secret before it becomes invalid at once. Raises the errors of `ensure`.
+        The secret that preceded the replaced one becomes invalid at once. Raises the errors of
+        `ensure`.
         """
         known = cluster_secret(self._metadata)
         return self._write(previous=None if known is None else known.current)

@@ -18,7 +18,7 @@ _DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """The user's settings `rlmm.config.remote.log.metadata.topic.*`, with Kafka's defaults."""
+    """Represents the user's settings `rlmm.config.remote.log.metadata.topic.*`."""
 
     name: str = "__remote_log_segment_metadata"
     partition_count: int = 50

@@ -98,7 +98,7 @@ class PluginStorageManager(RemoteStorageManager):
         def fetch() -> bytes:
             found = self._inner.fetch_log_segment(metadata, positions)
             if len(require_type(found, bytes)) > len(positions):
-                raise ValueError(f"{len(found)} bytes for a range of {len(positions)}")
+                raise ValueError(f"too many bytes: {len(found)} for a range of {len(positions)}")
             return found
 
         return self._calls.run("fetch_log_segment", fetch)

@@ -10,9 +10,10 @@
       payments:
         local_retention_ms: 6h
 
-Values have the forms of the options of `rlm policy set`, but none of them means "inherit":
-topics inherit a setting that the file omits. An unknown key, a repeated key or an invalid value
-raises an error with line and column. docs/policies.schema.json is generated from `SETTING_FORMS`.
+Values have the forms of the options of `rlm policy set`, but none of them means "inherit". A topic
+inherits each setting that the file omits, except the total retention: the topic keeps its own. An
+unknown key, a repeated key or an invalid value raises an error with line and column.
+docs/policies.schema.json is generated from `SETTING_FORMS`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,10 @@ def test_directory_when_read_then_results_are_found_by_their_benchmark(tmp_path:
 
 @pytest.mark.parametrize(
     ("bench", "is_short", "why"),
-    [("bench", True, "from a short form"), ("bench-spark", False, "figures are from bench-spark")],
+    [
+        ("bench", True, "from the short form of the benchmark"),
+        ("bench-spark", False, "figures are from bench-spark"),
+    ],
 )
 def test_directory_when_results_do_not_count_then_refused(
     tmp_path: Path, bench: str, *, is_short: bool, why: str
