@@ -122,8 +122,8 @@ class MetadataSnapshot:
     def unread_records(self) -> Mapping[str, int]:
         """Return the number of records that this version cannot read, by reason; empty if none.
 
-        If the cache was copied from another process, it includes the records that this process
-        could not read.
+        If the cache was copied from another process, the number includes the records that the other
+        process could not read.
         """
         unread = {
             "newer_version": self._cache.newer_records_count(),

@@ -3,9 +3,9 @@
 The cluster lists the brokers. The metadata topic contains the registrations of managers and
 gateways. A process that is asked to stop registers as stopped. Any other process is dead if its
 last heartbeat is too old (rlmm.registration). By default, a dead process of a live broker stays
-listed. A stopped process, or a process whose broker is not live, stays listed for a day. Replaced
-processes are not listed: a process of the same role and broker is live, or stopped later. A gateway
-of the whole cluster is never replaced.
+listed. A stopped process, or a process whose broker is not live, stays listed for a day. A process
+is replaced if another process of the same role and broker is live, or stopped later. By default,
+replaced processes are not listed. A gateway of the whole cluster is never replaced.
 """
 
 from __future__ import annotations
@@ -87,9 +87,10 @@ class ProcessStatus:
 
     A field that is empty or None is unknown or does not apply. Kafka clients connect to `address`.
     It is empty for a manager, and for a gateway to which no client may be redirected. A broker
-    `is_live` if the cluster lists it, another process if its heartbeat is recent. `is_ready` is the
-    process's own report in that heartbeat. A process `is_stopped` if it was asked to stop or if an
-    operator forgot it. `file_defaults` are the defaults that a manager's configuration file sets.
+    `is_live` if the cluster lists it; another process, if its heartbeat is recent and it has not
+    stopped. `is_ready` is the process's own report in that heartbeat. A process `is_stopped` if it
+    was asked to stop, or if an operator removed it (`rlm processes --forget`). `file_defaults` are
+    the defaults that a manager's configuration file sets.
     """
 
     role: str
@@ -266,7 +267,7 @@ def _process(registration: Registration, now_ms: int, *, is_live: bool) -> Proce
 
 def _why_gone(registration: Registration) -> str:
     return (
-        "it was asked to stop, or an operator forgot it"
+        "it was asked to stop, or an operator removed it with `rlm processes --forget`"
         if has_stopped(registration)
         else "its heartbeats ended: it is down or cannot use its metadata. For the cause, see its "
         "`/readyz` or its log"

@@ -56,8 +56,8 @@ def write_pair(
 ) -> None:
     """Write the data and then the index; on an error, delete what this call may have written.
 
-    If the data cannot be written, keeps the data object in case another offload of this id may be
-    complete.
+    If the data cannot be written, keeps the data object if another offload of this id may be
+    complete, and deletes it otherwise.
     """
     written: set[str] = set()
     has_data = False

@@ -1,4 +1,4 @@
-"""CachedSegments: reads stored segments for timestamp lookups, through the cache of fetches.
+"""CachedSegments: reads stored segments for timestamp lookups, through the chunk cache.
 
 The data counts against the cache's budget, and all requests share one read. The data is usually
 still in memory when the consumer starts to read at the returned offset.
@@ -53,7 +53,7 @@ class CachedSegments:
         self._patience_ms = patience_ms
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """Return a segment's time index, which counts as large as the companion in the cache.
+        """Return a segment's time index. The cache counts it with the companion's size.
 
         Raises the errors of the storage manager.
         """

@@ -171,7 +171,8 @@ def test_process_when_it_was_asked_to_stop_then_is_stopped_for_a_day() -> None:
     (row,) = [each for each in listed(*stopped) if each.role == "gateway"]
 
     assert (row.broker_id, row.state) == (1, "stopped")
-    assert row.reasons == ("it was asked to stop, or an operator forgot it",)
+    removed = "it was asked to stop, or an operator removed it with `rlm processes --forget`"
+    assert row.reasons == (removed,)
     assert (row.to_json()["live"], row.to_json()["ready"]) == (False, False)
 
 
