@@ -3,9 +3,9 @@
 One kind requests the ids of topics. A topic that is deleted and created again keeps its name and
 gets another id. The gateway must not serve the old topic's records as records of the new topic, but
 its own view may be a few seconds old. So after each request that names topics and may need stored
-data, the gateway requests the ids on the same connection. Ids are never reused. So if the returned id is the one in the
-gateway's view, the topic also had it when the broker answered the client's request. (Source:
-KIP-516.)
+data, the gateway requests the ids on the same connection. Ids are never reused. So if the returned
+id is the one in the gateway's view, the topic also had it when the broker answered the client's
+request. (Source: KIP-516.)
 """
 
 from __future__ import annotations
