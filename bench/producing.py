@@ -56,7 +56,7 @@ class ComparedTopic:
 
 
 def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Return the throughputs without copies, and each ratio of a figure with ÷ without copies."""
+    """Return the throughputs without copies, and the ratios of figures with and without them."""
     copied = ComparedTopic(
         name="copying",
         begin=lambda topic: tier(rlm, topic),

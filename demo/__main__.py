@@ -135,7 +135,7 @@ try next:
 def _what_is_left(stage: DemoStage) -> str:
     rlm = os.path.relpath(RLM)
     return f"""
-kept until Ctrl-C, without a broker:
+kept even after Ctrl-C, without a broker:
   store     {os.path.relpath(stage.rlm.store)}
   logs      {os.path.relpath(stage.rlm.log_path)}
 try next:

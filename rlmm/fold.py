@@ -1,6 +1,6 @@
 """Defines the fold rules: how one record changes the known state.
 
-Any record can be folded. A fold changes only this state.
+No parsed record makes the fold fail. A fold changes only this state.
 
 All processes that fold the same log have the same state. A fold of the compacted log results in the
 same state as a fold of the full log, except for anomalies above their limit. The acceptance of a

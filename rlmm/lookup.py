@@ -226,7 +226,7 @@ def log_start_offset(
 def log_start_of(
     local_start_offset: int, *, recorded_offset: int | None, first_stored_offset: int | None
 ) -> int:
-    """Return the result of `log_start_offset` from values of the metadata, or None for none."""
+    """Compute `log_start_offset` from the metadata's values; a value is None if there is none."""
     if first_stored_offset is None:
         return max(local_start_offset, recorded_offset or 0)
     if recorded_offset is not None:

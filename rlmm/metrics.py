@@ -15,7 +15,8 @@ class MetadataMetrics:
     metadata partition. `lag_events_count` is the number of unapplied offsets below the end offsets
     that were read last. `missing_events_count` is the number of unapplied offsets below the end
     offsets at the time when following began. `catching_up_count` is the number of followed
-    partitions that are not caught up. `newer_records_count` is the number of records that only a newer version can fold.
+    partitions that are not caught up. `newer_records_count` is the number of records that only a
+    newer version can fold.
     `segments_count` and `rows_count` of the cache are estimates.
     """
 

@@ -47,10 +47,11 @@ class SegmentStorageManager(RemoteStorageManager):
     """Stores segments in one store. Thread-safe. `close` also closes the storage.
 
     Reads segments of all given layouts. A topic may name its layout, also by the class of a
-    plug-in: `class_names` maps such classes to names. The default is the first of `layouts`. An
-    empty log gets the first layout that can store it; at least one must. A streamed segment gets
-    the topic's layout if that has chunks, and otherwise `stream_layout`, by default the first of
-    `layouts`. With `read_back`, reads each object again after the write.
+    plug-in: `class_names` maps such classes to names. The default is the first of `layouts`. If
+    this choice cannot store empty logs, an empty log gets the first layout that can; at least one
+    must. A streamed segment gets the topic's layout if that has chunks, and otherwise
+    `stream_layout`, by default the first of `layouts`. With `read_back`, reads each object again
+    after the write.
     """
 
     def __init__(

@@ -191,7 +191,7 @@ def _with_schema(
     if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
         raise InvalidConfigError(
             "cannot read with mode PERMISSIVE: "
-            "the schema lacks the column for the reason of unreadable offsets",
+            "the schema lacks the column with the reasons for unreadable offsets",
             advice=f"Add the column {UNREADABLE} to the schema, or use another mode",
         )
     if wrong or not given:

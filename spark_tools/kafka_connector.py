@@ -42,7 +42,7 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
     """Return librdkafka's settings for a user's `kafka.*` options of Spark's Kafka source.
 
     Names may have any case. Ignores settings that control a consumer's pace. Raises
-    InvalidConfigError for any other `kafka.*` option that librdkafka has no counterpart for.
+    InvalidConfigError for any other `kafka.*` option that it cannot translate.
     """
     found: dict[str, str] = {}
     for name, value in options.items():

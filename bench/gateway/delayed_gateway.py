@@ -1,6 +1,6 @@
 """Runs a gateway with a slow store: the store of `rlm run`, with a delay for each request.
 
-The gateway serves the whole cluster. `rlm gateway` starts it, as a user would.
+The gateway serves the whole cluster. The benchmark starts it with `rlm gateway`, as a user would.
 """
 
 from __future__ import annotations

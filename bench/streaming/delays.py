@@ -58,7 +58,7 @@ def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measuremen
 def measure_producing_next_to_streams(
     dataset: Dataset, rlm: RlmRun, load: Load
 ) -> list[Measurement]:
-    """Return the throughputs without streams, and each ratio of a figure with ÷ without streams."""
+    """Return the throughputs without streams, and the ratios of figures with and without them."""
     streamed = ComparedTopic(
         name="streaming",
         begin=lambda topic: _stream(rlm, topic, load),

@@ -101,7 +101,7 @@ def increase(metric: str, duration: str, *, by: str = "") -> str:
 
 
 def largest(metric: str, *, by: str) -> str:
-    """Return the query of a gauge's largest value by labels, if several processes report the gauge.
+    """Return the query of the largest value of a gauge that several processes report, by labels.
 
     Also groups by cluster, because clusters may have topics of the same name.
     """

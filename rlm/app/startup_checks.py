@@ -58,5 +58,6 @@ _FILE_CHECKS: tuple[Callable[[Config], object], ...] = (
 HOST_CHECKS: tuple[Callable[[Config], object], ...] = (*_FILE_CHECKS, check_host)
 """The checks of plug-ins and TLS files, then of the host's directories.
 
-Each raises InvalidConfigError. The directories come last: they may only not be ready yet.
+Each raises InvalidConfigError. The check of the directories comes last, because its error may be
+temporary, for example because a disk is not mounted yet.
 """

@@ -1,10 +1,10 @@
 """Moves log start offsets forward on the leader, and returns the new log start offsets.
 
 DeleteRecords carries no leader epoch, so a broker that leads in a newer epoch would delete for an
-old plan. Therefore this module confirms the epoch on the same connection right before. If this
-broker no longer leads, it sends nothing to the new leader, whose log may lack records that the plan
-counted as stored. REQUEST_TIMED_OUT means that the leader has deleted the records, but a follower
-is down or slow.
+old plan. Therefore this module confirms the epoch on the same connection right before. If the
+broker no longer leads, this module sends nothing to the new leader, whose log may lack records that
+the plan counted as stored. REQUEST_TIMED_OUT means that the leader has deleted the records, but a
+follower is down or slow.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def fetch_first_offsets_since(
 ) -> PartitionResults[int | None]:
     """Fetch each log's first offset with a timestamp ≥ `since_ms`; None if there is none.
 
-    Fails and raises the same errors as `fetch_log_end`. Raises ValueError if `since_ms`
-    is negative, because negative timestamps have other meanings in the protocol.
+    The errors are those of `fetch_log_end`. Also raises ValueError if `since_ms` is negative,
+    because negative timestamps have other meanings in the protocol.
     """
     if since_ms < 0:
         raise ValueError(f"cannot search for a timestamp before 1970: {since_ms}")
@@ -83,7 +83,7 @@ def fetch_partition_offsets(
 ) -> PartitionResults[PartitionOffsets]:
     """Fetch all three ends of many logs, in three requests.
 
-    Fails and raises the same errors as `fetch_log_end`.
+    The errors are those of `fetch_log_end`.
     """
     starts = fetch_log_end(leader, leader_epochs, LogEnd.LOG_START)
     remaining = {each: leader_epochs[each] for each in starts.succeeded}

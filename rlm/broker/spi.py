@@ -62,7 +62,7 @@ class Broker(ABC):
     ) -> PartitionResults[int | None]:
         """Fetch each log's first offset with a timestamp ≥ `since_ms`; None if there is none.
 
-        Fails as `offsets`.
+        A partition fails as in `offsets`.
         """
 
     @abstractmethod

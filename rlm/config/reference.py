@@ -24,7 +24,7 @@ from rsm.config.value_form import INT_MAX, LONG_MAX, ValueForm
 
 _HEAD = """# Configuration
 
-The configuration is a Java `.properties` file in UTF-8. Every command reads the file of
+The configuration is a Java `.properties` file in UTF-8. Commands read the file of
 `--config FILE`, else the file that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that
 is not listed here is an error. If a key occurs twice, the last value applies. `make docs` writes
 this page.

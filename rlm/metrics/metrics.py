@@ -47,7 +47,7 @@ class Metrics(StorageMetrics):
         self._define_endpoints()
 
     def forget_partition(self, topic: str, partition: int) -> None:
-        """Remove the gauges of a partition that this manager no longer leads."""
+        """Remove the gauges of a partition that this manager's broker no longer leads."""
         for gauge in (
             self.remote_copy_lag_bytes,
             self.remote_copy_lag_segments,

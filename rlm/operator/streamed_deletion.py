@@ -65,7 +65,7 @@ class DeletionManagers(Protocol):
         """Return why the last `reports` omitted a partition, and what to do."""
 
     def delete_streamed(self, tip: TopicIdPartition) -> None:
-        """Request the deletion from the manager of the partition's report in the last `reports`.
+        """Request the deletion from the manager whose report the last `reports` returned.
 
         Raises RetriableError if the manager does not answer or refuses.
         """

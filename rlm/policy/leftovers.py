@@ -99,9 +99,9 @@ def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return finished segments that have been outside of the lineage for longer than the grace.
 
     Considers segments wholly outside of the lineage, if the lineage shows which epoch wrote their
-    offsets. Stored segments show when a segment left: the history of a leader epoch is fixed at its
-    start. So a segment outside of that history was cut off before any segment of that epoch or of a
-    later one was stored.
+    offsets. The grace begins once both the segment and a readable segment of a later epoch are
+    stored. The history of a leader epoch is fixed at its start, so an election had cut off the
+    segment by then.
     """
     if view.is_diverged or view.conflict_offset is not None:
         return ()

@@ -157,10 +157,10 @@ def _without_deletions(view: PartitionView) -> Plan:
 
 
 def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Blocked | None]:
-    """Return the new log start, and what blocks expiry. The first one is where tiering began.
+    """Return the new log start, and what blocks expiry.
 
-    The first log start is not above any stored record: an external start may have moved the local
-    start since that record was copied.
+    A partition's first log start is its local start, or its lowest stored offset if that is lower:
+    an external start may have moved the local start since that offset was copied.
     """
     current = view.state.log_start_offset
     if current is None:

@@ -1,10 +1,10 @@
 """Selects the oldest unstored data to shed, if a topic's outage policy allows it. Pure.
 
 **Data loss:** no tier contains shed records. `rlm` sheds only while the store accepts nothing, and
-only until the disk is below its threshold. These rules of the trim gate apply: a shed ends at the
-base of a segment, at or below the last stable offset. It keeps the newest rolled segment, and
-segments below the minimum age. It also keeps records that are stored only in damaged segments: the
-broker's copy repairs those segments.
+only until the disk is below its threshold. A shed ends at the base of a segment, at or below the
+last stable offset. Like the trim gate, it keeps the newest rolled segment, and segments below the
+minimum age. It also keeps records that are stored only in damaged segments: the broker's copy
+repairs those segments.
 """
 
 from __future__ import annotations

@@ -181,10 +181,10 @@ class PartitionView:
     def active_unstored_bytes(self) -> int:
         """Return a lower bound for the size of the unstored part of the active segment.
 
-        A streamed segment that begins before the active one counts as a whole, so that no byte
-        counts twice. Returns 0 if the log start is in the active segment: the file still contains
-        the expired bytes, and their size is unknown. If these counted as unstored, retention would
-        expire the records above them.
+        Subtracts the whole size of a streamed segment that begins before the active one, so that no
+        byte counts twice. Returns 0 if the log start is in the active segment: the file still
+        contains the expired bytes, and their size is unknown. If these counted as unstored,
+        retention would expire the records above them.
         """
         base_offset = self.local.active_base_offset
         if (self.state.log_start_offset or 0) > base_offset:
@@ -237,9 +237,9 @@ class PartitionView:
     def is_diverged(self) -> bool:
         """Return whether the broker's log has lost stored records.
 
-        The high watermark is below the end of the stored records. With `should_hold_after_loss`,
-        the log has also diverged if an election cut off stored records and nobody accepted the
-        loss.
+        It has lost some if the high watermark is below the end of the stored records. With
+        `should_hold_after_loss`, the log has also diverged if an election cut off stored records
+        and nobody accepted the loss.
         """
         end = stored_end(self.stored)
         ends_below = end is not None and self.offsets.high_watermark < end

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 
-# A clean stop and the start of a new interpreter together take less than 5 s.
+# A child may notice the end only after its interpreter has started. Even then, it exits within 5 s.
 CLEAN_STOP_MS = 3_000
 _READ_BYTES = 64
 

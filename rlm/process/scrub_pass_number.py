@@ -16,7 +16,8 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-# A manager that restarts before its pass ends must not repeat the same share endlessly.
+# Each pass reads a share of the segments. A manager that always restarts before its pass ends must
+# still reach the other shares.
 _STARTED_MAX_COUNT = 5
 _NUMBER_MAX = 1 << 32
 

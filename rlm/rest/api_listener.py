@@ -63,8 +63,8 @@ class ApiListener:
     def listen_at(self, host: str) -> HostPort:
         """Return the bound address; if there is none, bind a free port of the IP address `host`.
 
-        Binds to `host` again if this host has lost the bound address. Raises RetriableError if
-        `host` cannot be bound, or after `stop`.
+        If this host has lost an address that an earlier call bound, binds `host` instead. Raises
+        RetriableError if `host` cannot be bound, or after `stop`.
         """
         with self._lock:
             if self._is_stopped:

@@ -11,7 +11,9 @@ from enum import Enum
 
 _READINESS = "Look at the readiness of that manager in `rlm processes`"
 _VERSIONS = "Check that this command and the manager have the same version"
-_NETWORK = "Check the network between this host and that address: something changes requests"
+_NETWORK = (
+    "Check the network between this host and that address: something changes or repeats requests"
+)
 _AGAIN = "Run the command again"
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
 

@@ -113,7 +113,7 @@ def _span_at(window: memoryview, position: int, window_position: int) -> BatchSp
         size = length + LOG_OVERHEAD_BYTES
         if base_offset >= 0 and delta >= 0 and HEADER_BYTES <= size <= MAX_BATCH_BYTES:
             return BatchSpan(base_offset, base_offset + delta, timestamp_ms, size)
-    # A message of magic 0 or 1, or invalid bytes, which the full parser reports better.
+    # The full parser also reads messages of magic 0 and 1, and reports what is invalid.
     header = parse_header(window, position, base_position=window_position)
     return BatchSpan(
         header.base_offset, header.last_offset, header.max_timestamp_ms, header.length_bytes

@@ -67,8 +67,8 @@ class LogFile:
     ) -> None:
         """Open the file. Raises OSError if that fails.
 
-        Raises RetriableError if the file's size differs from the listing. Also raises the errors of
-        `find_part`.
+        Raises RetriableError if the file's size differs from the listing; only a committed tail's
+        file may have grown. Also raises the errors of `find_part`.
         """
         self._path = path
         self._segment = segment

@@ -1,8 +1,8 @@
 """Opens the next batches of a log as a part of a segment that spans files.
 
-This module opens a part like a segment (rlm.source.logdir): it lists the directory, opens the log
-file, reads the transactions, and checks that the file still has its name. A part has no indexes;
-`JoinedParts` builds those of the whole segment.
+rlm.source.logdir lists the directory and opens the log file. Then this module reads the
+transactions, and checks that the file still has its name. A part has no indexes; `JoinedParts`
+builds those of the whole segment.
 """
 
 from __future__ import annotations

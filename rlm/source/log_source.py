@@ -133,7 +133,7 @@ class LogSource(ABC):
     ) -> AbstractContextManager[OpenSegment]:
         """Open a rolled segment or a committed tail for copying.
 
-        Truncates indexes to their true size and checks them against the log. Rebuilds wrong
+        Reads the indexes without preallocated zeros and checks them against the log. Rebuilds wrong
         indexes, and the indexes of a part. A missing producer snapshot or transaction index is
         recorded as absent, and so is the snapshot of a committed tail. Collects aborted
         transactions from this and later transaction indexes. They are complete, because the segment

@@ -25,7 +25,8 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex, cut_preallocated
 from rsm.segment.log_line import LogLine
 
-# A batch of magic 0 has this size. Each index has at most one entry for a batch.
+# The smallest batch, an empty message of magic 0, has this size. Each index has at most one entry
+# for a batch.
 _MIN_BATCH_BYTES = 26
 
 _END_OF_TIME_MS = (1 << 63) - 1

@@ -50,7 +50,7 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
 
 
 def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """Return a reason why the process is not ready for each cause of failing copies."""
+    """Return, for each cause of failing copies, a reason why the process is not ready."""
     return [
         f"{COPIES_FAIL}: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
         for cause, count in failing_copies(reports).items()

@@ -68,9 +68,9 @@ class StoredOriginals:
         """Store these originals; idempotent.
 
         Values that are all -1 do not replace a stored copy: while a copy is stored, the topic's
-        retention was not restored, so `rlm` set each -1. Other values replace a copy that differs
-        or is corrupt. Raises AlreadyExistsError if another process stores a copy at the same time,
-        and UnsupportedError if the copy has a newer format.
+        retention has not been restored, so `rlm` set each -1. Other values replace a copy that
+        differs or is corrupt. Raises AlreadyExistsError if another process stores a copy at the
+        same time, and UnsupportedError if the copy has a newer format.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found and (are_all_lifted(settings.values) or self._has(*found[-1], settings)):
@@ -171,7 +171,7 @@ class OriginalsMirror:
                 try:
                     self._mirror(policy)
                 except AlreadyExistsError:
-                    continue  # Another manager wrote the record. The next call reads it.
+                    continue  # Another manager stored a copy. The next call reads it.
                 except UnsupportedError as error:
                     self._log_unsupported(policy, error)
 

@@ -43,10 +43,11 @@ class OriginalsRestore:
         return tuple(sorted(self._lifted(kept), key=lambda each: each.topic))
 
     def restore(self, settings: OriginalSettings) -> None:
-        """Restore the originals, delete absent overrides, and delete the copy in the store.
+        """Restore the originals, and delete their copy in the store.
 
-        This is idempotent. Raises the errors of TopicAdmin. If the copy cannot be deleted, logs a
-        warning: a -1 that the user sets later would look as if tiering had set it.
+        Deletes overrides whose original is None. Idempotent. Raises the errors of TopicAdmin. If
+        the copy cannot be deleted, logs a warning: a -1 that the user sets later would look as if
+        tiering had set it.
         """
         self._topics.alter(settings.topic, settings.values)
         drop_ended(self._stored, settings.topic, settings.topic_id)

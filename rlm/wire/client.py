@@ -45,9 +45,9 @@ class ProtocolClient:
     def learn(self, response: ApiVersionsResponse) -> bytes | None:
         """Store the broker's versions and return None; return another request if one is needed.
 
-        A broker that supports only older versions of ApiVersions responds with their range. The
-        next request is then ApiVersions in the newest of them. Raises UnsupportedError for any
-        other error, and if the broker refuses a version that it offers.
+        A broker that supports only older versions of ApiVersions responds with UNSUPPORTED_VERSION
+        and their range. The next request is then ApiVersions in the newest of them. Raises
+        UnsupportedError for any other error, and if the broker refuses a version that it offers.
         """
         versions = {
             row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys
@@ -151,5 +151,5 @@ def named_api_versions_request() -> ApiVersionsRequest:
 
 
 def _refuses_version(frame: bytes) -> bool:
-    """Return whether the error is UNSUPPORTED_VERSION, which brokers write as version 0."""
+    """Return whether the error is UNSUPPORTED_VERSION; the response then has version 0."""
     return frame[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

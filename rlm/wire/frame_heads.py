@@ -4,8 +4,8 @@
     response   correlation id [, tags]
 
 The client id has the same form in all versions, and the tags come after it. So the fields before
-the tags do not depend on the API. Version 0 of the request's head has no client id. Only
-ControlledShutdown used that version, and no broker supports it any more.
+the tags do not depend on the API. Version 0 of the request's head has no client id. Only version 0
+of ControlledShutdown, a request between brokers, uses it; Kafka 4.0 removed both.
 
 Source: RequestHeader.json and ResponseHeader.json of kafka-clients, KIP-482.
 """

@@ -18,7 +18,7 @@ STRUCT_CODES = {
     WireType.INT32: "i",
     WireType.INT64: "q",
 }
-# How the names of a primitive's readers and writers end; other primitives use "string".
+# The names of these types' readers and writers end with these words; STRING uses "string".
 KINDS = {
     WireType.BYTES: "bytes",
     WireType.RECORDS: "records",

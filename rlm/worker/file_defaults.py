@@ -33,7 +33,7 @@ _FIELDS: tuple[tuple[type[Section], str], ...] = (
 )
 """The fields that managers register, in addition to the layouts.
 
-A topic inherits each setting that no more specific level sets. `stream_buffer_bytes` is not a
+A topic inherits each setting, unless a more specific level sets it. `stream_buffer_bytes` is not a
 setting of topics.
 """
 

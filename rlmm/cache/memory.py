@@ -22,7 +22,7 @@ _SORT_AT_ONCE_COUNT = 64
 
 
 class _SortedTable:
-    """Represents a dict with its keys sorted; the new keys of a large batch are sorted at once."""
+    """Represents a dict with its keys sorted; adds the keys of a large batch with one sort."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}

@@ -197,7 +197,7 @@ class _SegmentWrites:
 def stored_entry(
     get: Callable[[Table, bytes], bytes | None], subject: bytes
 ) -> SegmentEntry | None:
-    """Return a segment's entry in the database. Write no batch during the call."""
+    """Return a segment's entry in the database. All calls of `get` must see the same batches."""
     data = stored_data(get, subject)
     return None if data is None else SegmentEntry.from_bytes(data)
 

@@ -164,7 +164,7 @@ class SegmentView:
             yield offset_key_subject(key), SegmentEntry.from_bytes(data)
 
     def _of_epoch(self, leader_epoch: int, begin: int, end: int) -> Iterator[EpochPart]:
-        """Yield an epoch's parts of segments with base offsets in [begin, end), in part order."""
+        """Yield an epoch's parts of segments with base offsets in [begin, end), sorted."""
         waiting: list[EpochPart] = []
         for key, data in self._rows(*self._where_epoch_is(leader_epoch, begin, end)):
             base_offset, segment_id = offset_key_parts(key)

@@ -146,9 +146,10 @@ def offload_segments(
 ) -> tuple[OffloadSegmentRecord, ...]:
     """Return the account of a partition's offload segments (PIP-76), by ascending begin.
 
-    The account covers assigned and failed segments, and offloaded ones until their objects are
-    deleted. Use it only for display, and to select streamed segments for an operator. Base all
-    decisions on the records of the stored segments.
+    The account covers assigned, failed and offloaded segments. `write_tombstones` removes a segment
+    from it some time after the segment's objects are deleted. Use it only for display, and to
+    select streamed segments for an operator. Base all decisions on the records of the stored
+    segments.
     """
     return _furthest(metadata.kept_values(OFFLOAD_SEGMENTS, topic_id_partition))
 

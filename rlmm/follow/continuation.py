@@ -37,8 +37,9 @@ class CachedTopic:
     `stored` is the topic that the cache was folded from; None if the cache is new. `positions` is
     the next offset of each cached metadata partition, and `end_offsets` the current end offset of
     each of the topic's partitions. `fed_ms` is when the cache last received a record, by the
-    brokers' clocks; 0 if never. `rebuild_reason` is why the cache may not be continued, else empty.
-    If `should_set_aside`, the cache may contain records that the topic does not.
+    brokers' clocks, or the `confirmed_ms` of `connect` if that is earlier; 0 if never.
+    `rebuild_reason` is why the cache may not be continued, else empty. If `should_set_aside`, the
+    cache may contain records that the topic does not.
     """
 
     identity: TopicIdentity

@@ -269,7 +269,7 @@ class Follower:
 
     def _apply(self) -> None:
         assert self.identity is not None, "known since it is connected"
-        # The client delivers records that were not applied again only after another assignment.
+        # If records were not applied, the client delivers them again only after a new assignment.
         if not self._assigned:
             self._topic.assign(self._progress.positions)
         self._assigned = False

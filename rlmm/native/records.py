@@ -188,7 +188,9 @@ class _Fields:
         """Return an array's length; each of its elements takes at least `least_bytes` bytes."""
         length = self.unsigned_varint() - 1
         if not 0 <= length * least_bytes <= self._left_bytes:
-            raise CorruptError("cannot read an array: it is longer than its message", length=length)
+            raise CorruptError(
+                "cannot read an array: it is null, or longer than its message", length=length
+            )
         return length
 
     def tagged(self) -> Mapping[int, bytes]:

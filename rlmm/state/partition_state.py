@@ -82,7 +82,7 @@ class PartitionState:
 
     @property
     def trimmed_offset(self) -> int | None:
-        """Return the local start after owners' trims, unless others moved it; None if no trim."""
+        """Return the local start that the owners' trims alone give; None if there is no trim."""
         return self._furthest(self.trims)
 
     def has_covered(self, request: LogStart) -> bool:

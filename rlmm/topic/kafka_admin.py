@@ -257,7 +257,7 @@ def admin_config(
 ) -> dict[str, str | int | float | bool]:
     """Return the admin client's settings; those of `client` override them.
 
-    A broker that is cut off does not close its connections. With its default limit of one minute,
-    librdkafka would send requests to that broker until then.
+    A broker that is cut off does not close its connections. With its default limit, librdkafka
+    would send requests to that broker for one minute.
     """
     return {"socket.timeout.ms": request_timeout_ms, **client}

@@ -139,9 +139,9 @@ class ChunkReadQueue(Generic[ValueT]):
         return effects
 
     def ask_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool | None:
-        """Reserve room to prefetch a chunk; return whether there was room.
+        """Reserve room to prefetch a chunk; return whether the room is reserved.
 
-        Reserves nothing and returns None if the chunk is already cached or being read.
+        Returns None if the chunk is already cached or being read; then it needs no room.
         """
         if request.key in self._table:
             self._shares.read_ahead(reader, request.key, request.size_bytes)

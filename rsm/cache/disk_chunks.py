@@ -221,7 +221,7 @@ class DiskChunks:
         self._names.setdefault(_hash_in(name), set()).add(name)
 
     def _drop(self, name: str) -> int:
-        """Remove a piece from the tables; return its size; 0 if it is unknown."""
+        """Remove a piece from the tables; return its size, or 0 if it is unknown."""
         size_bytes = self._sizes.pop(name, 0)
         names = self._names.get(_hash_in(name), set())
         names.discard(name)

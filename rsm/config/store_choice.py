@@ -1,6 +1,6 @@
 """Defines the keys that select the store.
 
-Each store's section extends this class to check the selected kind.
+Each store's section extends StoreChoice to check the selected kind.
 """
 
 from __future__ import annotations

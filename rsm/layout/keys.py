@@ -95,7 +95,7 @@ SegmentKey = ObjectKey | LedgerKey | StreamedKey
 
 
 def numbered_chunk(key: SegmentKey, number: int) -> SegmentKey:
-    """Return the key of another chunk of the same log; return any other key unchanged."""
+    """Return a chunk's key with `number` instead of its own; return any other key unchanged."""
     if not isinstance(key, ObjectKey) or not (found := _CHUNK_SUFFIX.fullmatch(key.suffix)):
         return key
     return replace(key, suffix=chunk_key(found[1], number))

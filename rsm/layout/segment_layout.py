@@ -223,7 +223,7 @@ class SegmentLayout(ABC):
 
 
 def with_chunks(keys: Sequence[SegmentKey], count: int) -> tuple[SegmentKey, ...]:
-    """Return the keys of a segment with `count` chunks; `keys` are those of one with one chunk."""
+    """Return a segment's keys for a log of `count` chunks, given its `keys` for one chunk."""
     if count == 1:
         return tuple(keys)
     return (*(numbered_chunk(keys[0], number) for number in range(count)), *keys[1:])

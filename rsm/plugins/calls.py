@@ -5,9 +5,9 @@
     no result in time                   counted, logged, RetriableError; the thread is abandoned
     more than CALLS_MAX calls at once   counted, logged, RetriableError; the call is not made
 
-So an unmapped error never means that an object is absent or work is done. KeyboardInterrupt is
-passed on. Each call outside of `mapped` runs in a separate thread, because a caller cannot end a
-call that hangs. Abandoned calls count toward CALLS_MAX until they end.
+So only an error of rsm.segment.errors can mean that an object is absent or work is done.
+KeyboardInterrupt is passed on. Each call outside of `mapped` runs in a separate thread, because a
+caller cannot end a call that hangs. Abandoned calls count toward CALLS_MAX until they end.
 
 An abandoned call gets no more bytes of its source, because the caller may have closed the file.
 Time that a call spends in its source does not count, because a throttle may delay the source.

@@ -1,4 +1,4 @@
-"""Represents the three indexes of a log segment by the bytes of their files.
+"""Represents the three indexes of a log segment, and converts them to and from file content.
 
 Defines their entries and lookups. Parsing checks the entries against the segment's bounds. This
 module does not know the log: `index_builder` checks whether an index matches it. All fields are

@@ -199,8 +199,8 @@ class SegmentCompanions:
 
     A field is None if the broker has no such file. `lineage` is the log's whole lineage, not only
     the segment's part. `aborted_transactions` contains all aborted transactions that overlap the
-    segment, up to the last stable offset at copy time. Some of their markers may be in later
-    segments, so a reader needs no other source.
+    segment, up to the last stable offset at copy time. So a reader needs no other source, even if
+    some of the transactions' markers are in later segments.
     """
 
     offset_index: bytes

@@ -3,7 +3,7 @@
     _log.info(LogLine("copied segment", topic_partition=tip, size_bytes=size))
     copied segment topic_partition=orders-0 size_bytes=1048576
 
-A value that is not plain text is quoted as in JSON, and its control characters are escaped: it may
+A value that is not plain text is quoted as in JSON, and its control characters are escaped. It may
 come from a client, and must not control the terminal of a person who reads the log.
 
 The line renders itself, so no field is lost in a process whose formatters are not `rlm`'s, such as

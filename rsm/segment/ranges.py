@@ -24,7 +24,7 @@ class OffsetRange:
 
     @property
     def last_offset(self) -> int:
-        """Kafka's inclusive end; start_offset - 1 if the range is empty."""
+        """Return Kafka's inclusive end; start_offset - 1 if the range is empty."""
         return self.end_offset - 1
 
     def __contains__(self, offset: int) -> bool:

@@ -68,7 +68,7 @@ class KeyRange:
     expected: pa.RecordBatch
 
     def contains(self, name: str) -> bool:
-        """Return whether the range contains a name that is above `after`."""
+        """Return whether the range contains `name`, which must be above `after`."""
         return self.until is None or name.encode() <= self.until.encode()
 
 

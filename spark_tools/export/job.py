@@ -36,7 +36,10 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""The files per core in a Spark job; they share the job's fixed cost and its idle end."""
+"""The files per core in a Spark job. More files per job mean fewer jobs.
+
+Each job has a fixed cost, and some cores are idle while its last files are written.
+"""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
@@ -136,7 +139,10 @@ class Export:
 
     @property
     def _planning(self) -> ReadOptions:
-        """Return the options of a plan for missing ranges, with pieces up to the file size."""
+        """Return options for a plan that lists missing ranges.
+
+        A piece has at most about `file_bytes`.
+        """
         return replace(
             self._options,
             mode=Mode.DROPMALFORMED,

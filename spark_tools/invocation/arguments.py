@@ -174,10 +174,10 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the keys that the command line gives, with the path of the configuration file.
 
-    The file is that of `--config`; if it is not given and no option names the brokers, the host's
-    file. Raises InvalidConfigError for an `--option` without a value, for `--config` together
-    with `--bootstrap-server`, if nothing names the brokers, and for a `--command-config` that has
-    no effect or cannot be read.
+    The file is that of `--config`. Without `--config`, and if no option names the brokers, it is
+    the file that `require_config_file` finds. Raises InvalidConfigError for an `--option` without a
+    value, for `--config` together with `--bootstrap-server`, if nothing names the brokers, and for
+    a `--command-config` that has no effect or cannot be read.
     """
     values = _of_command_config(arguments)
     for text in arguments.option:

@@ -25,7 +25,7 @@ _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 
 
 class JobOutcome(Enum):
-    """Represents how a job ended that did not fail.
+    """Represents the result of a job that did not fail.
 
     The value is the outcome's name in `--fail-on` and in summaries.
     """

@@ -90,8 +90,8 @@ class LeaseRenewal:
     def planning(self) -> Iterator[None]:
         """Block releases while a plan takes leases and sends them here.
 
-        Renewals also wait, but not until leases expire. The renewal of an earlier lease would
-        replace a newer lease of the plan that has not arrived here yet.
+        Renewals also wait, but never so long that leases expire. The renewal of an earlier lease
+        would replace a newer lease of the plan that has not arrived here yet.
         """
         with self._writing:
             self._plans_count += 1

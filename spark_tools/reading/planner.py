@@ -120,7 +120,7 @@ class Planner:
         """Return the brokers' logs of the partitions that are read beyond the stored end.
 
         Reads the metadata after the brokers answer. So the metadata contains every segment that was
-        trimmed before the answers, and later trims do not matter.
+        trimmed before the answers, and no trim leaves a hole in the plan.
         """
         continued = [
             tip

@@ -139,7 +139,7 @@ def _summary(
 def _too_old(
     ranges: Sequence[StoredRange], outside: Mapping[UUID, bool], options: ReadOptions
 ) -> int:
-    """Return the number of segments that `fromTimestamp` excludes, but no bound of offsets."""
+    """Return the number of segments that `fromTimestamp` alone excludes."""
     return sum(
         options.from_ms is not None
         and 0 <= each.metadata.max_timestamp_ms < options.from_ms

@@ -35,7 +35,7 @@ class RepairAction(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Represents a decision on a dead letter; `reason` is empty unless it is REFUSE or WAIT."""
+    """Represents a decision on a dead letter; `reason` is empty except for REFUSE and WAIT."""
 
     action: RepairAction
     reason: str = ""
@@ -67,7 +67,7 @@ def decide(
     metadata_topic_id: str,
     source: MetadataSource,
 ) -> Decision:
-    """Decide from the segment's state in the metadata; None if the segment is unknown.
+    """Decide from `state`, the segment's state in the metadata; it is None for an unknown segment.
 
     `partition` is the segment's. From the dead letter come `delete_started`, the position of the
     deletion's first record, and `metadata_topic_id`, the id of the topic that contains it.

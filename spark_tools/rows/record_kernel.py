@@ -193,8 +193,9 @@ def find_records(
     """Write the spans of each record within the bounds, in order; return the number of records.
 
     The rows of `times` are offsets and timestamps; `owners` are rows of `batches`. SPAN_FIELDS
-    describes the rows of `spans`; the length of null is -1. Each of these arrays needs an element
-    per record of the batches in each row. Returns NOT_ONE if a batch's bytes are not valid records.
+    describes the rows of `spans`; the length of null is -1. In each of these arrays, a row needs an
+    element for each record of the batches. Returns NOT_ONE if a batch's bytes are not valid
+    records.
     """
     row = 0
     for number in range(batches.shape[0]):

@@ -1,4 +1,4 @@
-"""Defines the requests about topics that enabling and disabling tiering need.
+"""Defines the requests about topics for enabling and disabling tiering.
 
 Unlike rlm.broker.spi.Broker, TopicAdmin sends requests to any broker. `on_replicas` asks each
 broker with a replica, because only a broker's own response shows the settings that it applies.

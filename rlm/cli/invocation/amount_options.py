@@ -65,7 +65,7 @@ def sizes(
 
 
 def seconds(*, least_s: float = SHORTEST_S) -> Callable[[object], float]:
-    """Return a parser of up to 30 days in seconds; numbers without a unit may have a fraction."""
+    """Return a parser of durations up to 30 days, in seconds; a plain number may be fractional."""
 
     def duration(value: object) -> float:
         text = str(value)

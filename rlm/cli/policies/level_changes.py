@@ -103,10 +103,11 @@ def _require_accepted(named: Iterable[TopicEntry], effects: Iterable[TopicEffect
 def find_change(
     session: CommandSession, wanted: Iterable[PolicyLevel], named: Sequence[TopicEntry] = ()
 ) -> ShownChange:
-    """Return the difference between the present levels and `wanted`, all levels afterwards.
+    """Return the difference between the present levels and `wanted`.
 
-    `named` are topics whose own settings change, too. Raises InvalidConfigError if a named topic
-    does not exist or cannot have its settings, or if the wanted levels contradict each other.
+    `wanted` are all levels after the change. `named` are topics whose own settings change, too.
+    Raises InvalidConfigError if a named topic does not exist or cannot have its settings, or if the
+    wanted levels contradict each other.
     """
     before = {each.pattern: each for each in policy_levels(session.metadata)}
     after = {each.pattern: each for each in wanted}

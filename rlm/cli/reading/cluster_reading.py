@@ -40,7 +40,7 @@ from rsm.segment.ids import TopicIdPartition
 class ClusterStatus:
     """Represents the partitions of a cluster at one time, and what needs attention.
 
-    `silent_managers` maps broker ids to reasons, `silent_leaders` maps partitions to errors.
+    `silent_managers` maps broker ids to reasons, and `silent_leaders` maps partitions to errors.
     """
 
     rows: tuple[PartitionStatus, ...]

@@ -14,7 +14,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _LINES_AT_ONCE = 500
-"""So few lines stay in the processor's cache until they are written; batches may have thousands."""
+"""This many lines fit in the processor's cache until they are written; a batch may have more."""
 
 
 def print_records(

@@ -1,8 +1,8 @@
 """Opens the two objects of an offload from files.
 
 The user metadata of a file is a JSON object in `<file>.meta` next to it, as in the store
-`filesystem`. If there is none, the file is read, too. Then its version is unknown, and a remark
-says so.
+`filesystem`. A file without user metadata can also be read. Its version is then unknown, and a
+remark says so.
 """
 
 from __future__ import annotations

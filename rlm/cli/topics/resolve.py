@@ -70,7 +70,9 @@ PARTITION_LOSSES = JsonShape(
         "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
         "accepted": JsonField(JsonKind.FLAG, "Whether the command accepted the losses."),
         "damaged_segments": JsonField(
-            DAMAGED_SEGMENT, "Damaged segments. Their loss is not accepted.", is_list=True
+            DAMAGED_SEGMENT,
+            "Damaged segments. `accepted` does not include their loss.",
+            is_list=True,
         ),
     },
 )
@@ -120,9 +122,10 @@ def _resolve(
     **Data loss:** after remote.unreferenced.grace.ms, managers delete segments that an election cut
     off.
 
-    Accepts the losses that `rlm status` reports as `diverged` or `external_start`. Look at them
-    with --dry-run first. Trims and deletions then resume. The command only lists damaged segments,
-    each with the command that gives it up. With --lost-segment, it gives up only that segment.
+    Accepts the losses that `rlm status` reports as `diverged` or `external_start`. Trims and
+    deletions then resume. Look at the losses with --dry-run first. The command only lists damaged
+    segments, each with the command that gives it up. With --lost-segment, it gives up only that
+    segment.
     """
     named = PartitionName.parse(name)
     if lost_segment and move_log_start:
@@ -244,7 +247,7 @@ def _lines(found: PartitionLosses) -> Iterator[str]:
     if cut is not None:
         yield (
             f"{label} diverged: an election cut off offsets"
-            f" {cut.start_offset}..{cut.end_offset - 1} of leader epochs up to {cut.leader_epoch},"
+            f" {cut.start_offset}..{cut.end_offset - 1} of leader epochs up to {cut.leader_epoch}"
             f" (stored segments: {cut.segment_count})"
         )
     if lost.moved_from_offset is not None:

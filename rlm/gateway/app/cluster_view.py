@@ -1,7 +1,7 @@
 """Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
 Each refresh reads the metadata cache of this process. If the cluster's last response is at least 5
-seconds old, or a topic has got a policy since, the refresh also requests topic ids, partition
+seconds old, or a topic has gained a policy since, the refresh also requests topic ids, partition
 counts and broker addresses. While the cluster does not answer, the gateway uses the last response.
 Before the first response there is no view, and the gateway cannot serve clients.
 """
@@ -98,7 +98,7 @@ class LiveFacts:
     def applied(self) -> Mapping[int, int]:
         """Return the positions that the newest view covers; empty before the first refresh.
 
-        Sessions do not use later events yet. For example, a topic that a later event tiers still
+        Sessions may still ignore later events. For example, a topic that a later event tiers still
         counts as not tiered.
         """
         return self._applied

@@ -48,7 +48,7 @@ class ServingContext:
     `identity`: the broker on this host, None if there is none. `worker`: this process's number
     among the gateway's processes. `listener`: a socket bound to `gateway.listener`, which listens
     after its endpoint is opened. `unserved`: receives the number of unserved brokers at each
-    update, if each broker has an endpoint. `towards`: see rlm.process.local_address.
+    update of PerBrokerRouting. `towards`: see rlm.process.local_address.
     """
 
     config: Config

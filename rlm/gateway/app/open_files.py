@@ -13,7 +13,8 @@ from rsm.segment.log_line import LogLine
 # Each connection has a socket to the client and one to the broker. A spliced response uses four
 # more file descriptors while it is in flight. If none are free, the gateway relays it unspliced.
 _OF_CONNECTION = 2
-# The caches on disk, connections to store and cluster, and listening sockets need the others.
+# The caches on disk, connections to store and cluster, and listening sockets need this number of
+# further file descriptors.
 _OF_OTHERS = 1024
 _log = logging.getLogger(__name__)
 

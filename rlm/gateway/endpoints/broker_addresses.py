@@ -43,7 +43,7 @@ class BrokerAddresses:
         self._live, self._known = live, {**away, **live}
 
     def rotate(self) -> tuple[HostPort, ...]:
-        """Return the addresses of all live brokers. Each call starts with a later broker."""
+        """Return the addresses of all live brokers. Each call starts with the next broker."""
         addresses = tuple(self._live.values())
         if not addresses:
             return ()

@@ -105,7 +105,7 @@ class PerBrokerRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return the addresses of all live brokers. Each call starts with a later broker."""
+        """Return the addresses of all live brokers. Each call starts with the next broker."""
         return self._addresses.rotate()
 
     def _open(self, node_id: int, now_ms: int) -> None:

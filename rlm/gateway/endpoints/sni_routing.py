@@ -76,7 +76,7 @@ class SniRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return the addresses of all live brokers. Each call starts with a later broker."""
+        """Return the addresses of all live brokers. Each call starts with the next broker."""
         return self._addresses.rotate()
 
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:

@@ -22,7 +22,7 @@ from rlmm.registration import LEASE_MS
 # A client may reconnect before it knows the new address. A gateway that has not read the change yet
 # may also redirect the client here again.
 _ONCE_MORE_S = 5.0
-# Other gateways may notice that a gateway is gone this number of looks earlier.
+# Other gateways may notice up to this number of looks earlier that a gateway is gone.
 _EARLIER_LOOK_COUNT = 5
 _FIRST_NUMBER = 0
 # A gateway that read the registrations a moment earlier may have seen the lease run out.
@@ -69,9 +69,10 @@ class StrayConnections:
         return min((*back, *started, *due), default=None)
 
     def _see(self, topology: GatewayTopology) -> None:
-        """Find leases that ran out between two calls. Other gateways may redirect clients here.
+        """Find leases that ran out between two calls.
 
-        All gateways' leases may run out at once, if no registration could be read for a while.
+        Other gateways may have redirected clients here meanwhile. All gateways' leases may run out
+        at once, if no registration could be read for a while.
         """
         ran_out: dict[int, int] = {}
         for node_id, heartbeat_ms in topology.heartbeats_ms.items():

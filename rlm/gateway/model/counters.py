@@ -60,8 +60,8 @@ class ClientBytes:
     """Counts the bytes that each client id received. Not thread-safe, except `sizes`.
 
     Counts `limit_count` ids separately, by their first 100 characters. A further id replaces the
-    longest idle id if that was idle for `idle_ms`; otherwise the further id counts as OTHER. The
-    count of a replaced id that returns restarts at 0.
+    longest idle id if that was idle for `idle_ms`; otherwise the further id counts as OTHER. If a
+    replaced id returns, its count restarts at 0.
     """
 
     def __init__(self, *, limit_count: int = 100, idle_ms: int = 600_000) -> None:

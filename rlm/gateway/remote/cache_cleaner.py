@@ -54,7 +54,7 @@ class ObjectCache(Protocol):
 
 
 class ChunksOfObjects(ObjectCache):
-    """Represents the chunk cache of fetches by the objects from which its chunks were read."""
+    """Represents the chunk cache of fetches, keyed by the objects that its chunks are from."""
 
     def __init__(self, cache: ChunkCache[SegmentPart]) -> None:
         self._cache = cache

@@ -93,7 +93,7 @@ class SequentialReaders:
     def check_sequential(self, reader: SequentialReader, offset: int) -> bool:
         """Return whether a fetch requests its reader's next offset, not the last one again.
 
-        Releases the cache's share of a reader that continues elsewhere.
+        Releases the reader's share of the cache if the reader continues elsewhere.
         """
         reader_state = self._reader_state(reader)
         if reader_state is None:
@@ -147,7 +147,7 @@ class SequentialReaders:
         is_ahead = self._read_ahead(reader, stored, index, ahead_bytes)
         after = replace(before, depth=depth, is_ahead=is_ahead)
         with self._lock:
-            # Otherwise the reader has left or continued meanwhile.
+            # The reader may have left or continued meanwhile.
             if self._reader_states.get(reader) is before:
                 self._reader_states[reader] = after
 

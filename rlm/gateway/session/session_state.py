@@ -62,8 +62,8 @@ class SessionLimits:
 class SessionParts:
     """Represents the parts that sessions share.
 
-    `context` returns the current view. All sessions share `local_starts`; those of a listener share
-    `logins`.
+    `context` returns the current snapshot. All sessions share `local_starts`; those of a listener
+    share `logins`.
     """
 
     context: Callable[[], GatewayContext]
@@ -100,9 +100,10 @@ class SessionParts:
 class SessionState:
     """Represents the in-flight requests of a session, and the actions that its owner must take.
 
-    `is_gathering`: the session gathers a Fetch with a part from the store. `is_working`: a
-    response waits for work outside of the session. `is_client_full`: responses wait for the
-    client. `is_misdirected`: the client keeps sending requests that only another broker can serve.
+    `is_gathering`: the session assembles the response to a Fetch that needs stored data.
+    `is_working`: a response waits for work outside of the session. `is_client_full`: responses wait
+    for the client. `is_misdirected`: the client keeps sending requests that only another broker can
+    serve.
     """
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:

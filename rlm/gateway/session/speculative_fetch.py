@@ -2,9 +2,9 @@
 
 The gateway sends the speculative fetch on the client's upstream connection, with the client's id.
 So the broker authorizes, counts and throttles it as the client's own fetch. The client's next
-request uses the response if the request differs only in its correlation id and arrives in time, and
-nothing else is in flight. Otherwise the gateway drops the response, which normally contains no
-records. It then sends no speculative fetches for the client's next PAUSE_COUNT fetches.
+request uses the response if it is the expected request (with any correlation id), it arrives in
+time, and nothing else is in flight. Otherwise the gateway drops the response, which normally
+contains no records. It then sends no speculative fetches for the client's next PAUSE_COUNT fetches.
 """
 
 from __future__ import annotations

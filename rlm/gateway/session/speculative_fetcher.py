@@ -72,7 +72,7 @@ class SpeculativeFetcher:
         return asked
 
     def give_up(self) -> None:
-        """Drop the speculative fetch, if any: the client sent something else."""
+        """Drop the speculative fetch, if any, because the client cannot use its response."""
         self._following = None
         if self._asked is not None:
             self._asked = None

@@ -77,7 +77,7 @@ class SegmentMerge:
 def waiting_merges(view: PartitionView) -> tuple[SegmentMerge, ...]:
     """Return the merges that are due, oldest first; no two of them share a segment.
 
-    They wait for a slot, or until nothing delays merges, such as a pause or an outage.
+    They wait for a slot, or for the end of a delay, such as a pause or an outage.
     """
     return tuple(_due(view)) if _may_merge(view) else ()
 

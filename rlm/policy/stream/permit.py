@@ -76,7 +76,7 @@ def waited_before_ms(view: PartitionView) -> int:
     """Return how long the oldest unstored record may have waited, by the brokers' clock.
 
     A process that has not seen the partition before starts its count with this time, at most one
-    rollover time. Otherwise, each restart would postpone the end of the segment. The count begins
+    rollover time. Otherwise, each restart would postpone the end of the segment. The wait began
     when the stored segment that ends at this record was finished. If there is no such segment, the
     result is one rollover time. Returns 0 when tiering begins, or if the log is not streamed.
     """

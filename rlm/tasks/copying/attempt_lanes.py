@@ -95,7 +95,7 @@ class AttemptContext:
     """Represents what the attempts of some lanes share: the lanes, the metrics and the limits.
 
     `attempt_timeout_ms` excludes the delays of `throttle`. If `throttle` is None, there is no rate
-    limit. After the first failure of a partition, the runner pauses for `first_pause_ms`.
+    limit. After the first failure of a partition, its attempts pause for `first_pause_ms`.
     """
 
     lanes: Lanes
@@ -379,7 +379,7 @@ class AttemptRunner:
 
 
 class AttemptLanes:
-    """Represents lanes of copies, streams or merges, as other tasks see them. Thread-safe."""
+    """Represents lanes of copies, streams or merges for other parts of the manager. Thread-safe."""
 
     _attempts: AttemptRunner
 

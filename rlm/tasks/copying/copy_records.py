@@ -201,7 +201,7 @@ class CopyRecords:
     def discarding(
         self, stored: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
     ) -> Iterator[None]:
-        """Delete the objects on an error of `kind`, the proof that the copy did not finish.
+        """Delete the objects after an error of `kind`: it proves that the copy did not finish.
 
         This is necessary because another leader may have deleted the attempt before its objects
         were written. That leader does not look for them again.

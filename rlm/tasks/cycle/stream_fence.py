@@ -1,6 +1,6 @@
 """Fences streams that other processes left open, before this manager streams the same records.
 
-A fence records the start of the stream's deletion. From then, the metadata refuses the stream's
+A fence records the start of the stream's deletion. From then on, the metadata refuses the stream's
 COPY_SEGMENT_FINISHED (PIP-76 closes a segment before the next one begins). The expiry lanes delete
 the stream's objects later.
 """

@@ -156,7 +156,7 @@ class ExpiryLanes:
         except (FencedError, RetriableError, StoppedError) as error:
             attempts = self._proof_pauses.record_failure(segment_id).count
             if attempts == 1:
-                what = "postponed the deletion or loss of a segment"
+                what = "postponed deleting or giving up a segment"
                 _log.info(LogLine(what, segment_id=segment_id, error=error))
             return False
         self._proof_pauses.clear(segment_id)

@@ -100,7 +100,7 @@ class StreamState:
             self._spent |= {segment_id}
 
     def count_from(self, since_ms: int) -> None:
-        """Count the wait of the records at the first begin from `since_ms` (monotonic)."""
+        """Count the wait at the stream's first position from `since_ms` (monotonic)."""
         with self._lock:
             self.is_new = False
             self._earlier_since_ms = since_ms

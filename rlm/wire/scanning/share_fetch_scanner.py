@@ -127,7 +127,7 @@ class ShareFetchScanner(StructureScanner):
         return end
 
     def _read_endpoints(self, data: Data, position: int) -> int:
-        """Read the last unit, skip the rest of the frame, and hide the rest if it names brokers."""
+        """Read the count of endpoints, hide any endpoints, and skip the rest of the frame."""
         left_bytes = self.frame_bytes - (self._reader.base_position + position)
         count, end = count_unit(data, position, flexible=True)
         if count:

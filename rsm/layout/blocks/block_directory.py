@@ -5,7 +5,8 @@ block contains its header, an entry header for each batch up to this one, and th
 earlier batches. So a read can begin at any batch whose entry id and log position are known: at the
 index object's log points, and at batches that earlier reads noted. If the log positions of both
 ends of a batch are known, a read can begin within it, to skip the unwanted first bytes of a large
-batch. The end of a read is exact except for the entry headers between two log points.
+batch. A read may end too late, by one entry header for each further batch before the next log
+point.
 """
 
 from __future__ import annotations

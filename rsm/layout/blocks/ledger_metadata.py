@@ -2,7 +2,7 @@
 
 The description is BookKeeper's LedgerMetadataFormat (rsm/layout/proto/ledger_metadata.proto).
 Pulsar's readers need the length, the last entry id and the state. LedgerMetadata keeps all other
-fields too, so a decoded message encodes to the same bytes.
+fields too, so a decoded message with these three fields encodes to the same bytes.
 """
 
 from __future__ import annotations

@@ -59,9 +59,9 @@ def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Decode an unsigned 32-bit value at `position`.
+    """Decode an unsigned 32-bit value at `position`; return it and the position after it.
 
-    Returns the same values and raises the same errors as `read_varint`.
+    Raises the errors of `read_varint`.
     """
     return _read_raw(data, position, _VARINT_BITS)
 

@@ -38,7 +38,8 @@ class FileNaming:
         """Check that a chunk can be created at `path`.
 
         Raises AlreadyExistsError if the chunk exists. Raises InvalidConfigError if another chunk's
-        attribute file has this name, or if another chunk has the name of this attribute file.
+        attribute file has this name, or if another chunk has the name of this chunk's attribute
+        file.
         """
         owner = owner_path(path)
         if owner is not None and owner.is_file():

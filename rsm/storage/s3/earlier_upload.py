@@ -302,7 +302,7 @@ class EarlierUploads:
     def _sent(self, name: str, upload_id: str) -> tuple[SentPart, ...]:
         """Return the parts before the first that cannot be reused.
 
-        These are parts after a gap, without a checksum, or beyond the limit of a copy.
+        A part cannot be reused after a gap, without a checksum, or beyond the limit of a copy.
         """
         parts: list[SentPart] = []
         position = 0

@@ -25,7 +25,8 @@ class PartReader:
         self._name = name
         self._interrupt = interrupt_of(source)
         self._length_bytes = source.length_bytes
-        # To acknowledge before the next chunk is requested: the source may wait for these bytes.
+        # The reader acknowledges these bytes before it requests the next chunk, because the source
+        # may wait for that.
         self._due_bytes = 0
         self.reuse = reuse_of(source)
         self.read_bytes = 0
