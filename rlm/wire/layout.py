@@ -18,7 +18,7 @@ STRUCT_CODES = {
     WireType.INT32: "i",
     WireType.INT64: "q",
 }
-# The names of these types' readers and writers end with these words; STRING uses "string".
+# The names of these types' readers and writers have these endings; STRING uses "string".
 KINDS = {
     WireType.BYTES: "bytes",
     WireType.RECORDS: "records",
