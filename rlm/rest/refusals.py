@@ -68,7 +68,7 @@ _MEANINGS = {
     RequestRefusal.WRONG_TARGET: ("the manager restarted a moment ago", _AGAIN),
     RequestRefusal.WRONG_SIGNATURE: ("the signature does not match the request", _NETWORK),
     RequestRefusal.OUTSIDE_WINDOW: (
-        "the manager or this command has not read the metadata topic for two minutes",
+        "the manager or the caller has not read the metadata topic for two minutes",
         _READINESS,
     ),
     RequestRefusal.REPLAYED: ("the manager has received this request before", _NETWORK),

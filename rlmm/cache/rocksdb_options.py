@@ -1,9 +1,10 @@
 """Chooses RocksDB's options for the cache's tables: memory limits, filters and compaction.
 
-While a topic is read from its beginning, the two large tables keep more unmerged files, because
-merging ten million segments would take more time than all other work. A search reads each unmerged
-file, so the remaining merge starts just before the first queries. Until it ends, each query takes
-several times as long. A merge may temporarily double the tables' disk usage.
+While a topic is read from its beginning, the two large tables keep more uncompacted files, because
+compacting the rows of ten million segments would take more time than all other work. A search reads
+each uncompacted file, so the remaining compaction starts just before the first queries. Until it
+ends, each query takes several times as long. A compaction may temporarily double the tables' disk
+usage.
 """
 
 from __future__ import annotations

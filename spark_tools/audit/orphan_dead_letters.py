@@ -32,7 +32,7 @@ TREATED_ORPHANS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """Represents an object that the metadata does not name; `found` is from the second look.
+    """Represents an object that the metadata does not name; `found` is from the second listing.
 
     `why_kept` is the reason not to remove the object; empty if it may be removed.
     """
@@ -45,7 +45,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sightings:
-    """Represents the wall-clock times of both looks at the store, and the metadata read."""
+    """Represents the wall-clock times of both listings of the store, and of the metadata read."""
 
     first_ms: int
     last_ms: int

@@ -1,7 +1,7 @@
 """Finds the lifecycle rules of a GCS bucket that delete live objects. Pure.
 
-Ignores conditions that only noncurrent versions can meet, and changes of the storage class: objects
-of all classes are readable. Source: Cloud Storage's Object Lifecycle Management.
+Ignores rules that only noncurrent versions can meet, and rules that change the storage class:
+objects of all classes are readable. Source: Cloud Storage's Object Lifecycle Management.
 """
 
 from __future__ import annotations
