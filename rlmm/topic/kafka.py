@@ -58,7 +58,7 @@ class KafkaTimeouts:
 class KafkaTopic(EventTopic):
     """One metadata topic of one cluster; `client` is librdkafka's configuration (client.*).
 
-    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition), and
+    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes in total), and
     its queue of records to write (one record per running call of `publish`).
     """
 

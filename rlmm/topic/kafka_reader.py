@@ -41,7 +41,7 @@ class KafkaTopicReader:
     Each time it gets no record for `replaced_after_s`, it checks whether librdkafka still knows a
     broker. If not, it replaces the consumer (rlmm.topic.kafka_errors).
 
-    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
+    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes in total).
     """
 
     def __init__(

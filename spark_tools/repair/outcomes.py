@@ -1,4 +1,4 @@
-"""Maps a dead letter's decision and removal to its outcome and its record. Pure."""
+"""Maps a dead letter's decision and removal to its outcome and its record."""
 
 from __future__ import annotations
 
