@@ -22,8 +22,8 @@ class NextBatches(CommittedTail):
 
     `position` is the start of a batch; the batches begin there or later. They have at most
     `max_bytes` unless the first is larger. `size_bytes` is the size that the file had at least.
-    `ends_file`: the file is rolled, and `offsets` end with it. The part can then be empty, if compaction removed
-    the last batches.
+    `ends_file`: the file is rolled, and `offsets` end with it. The part can then be empty, if
+    compaction removed the last batches.
     """
 
     position: int
@@ -36,10 +36,11 @@ class OpenSegment(Protocol):
 
     @property
     def data(self) -> LogSegmentData:
-        """Return the log's content and indexes. Reads of the content check each batch's CRC and offsets.
+        """Return the log's content and indexes.
 
-        They also check the leader epochs. The offsets are those of whole batches. A part may begin
-        below the wanted start; in the active segment's file, it may end below the wanted end.
+        Reads of the content check each batch's CRC, offsets and leader epoch. The offsets are those
+        of whole batches. A part may begin below the wanted start; in the active segment's file, it
+        may end below the wanted end.
         """
 
     @property
