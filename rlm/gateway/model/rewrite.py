@@ -87,6 +87,6 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
     api: Api[RequestT, ResponseT]
     can_change: Callable[[RequestT, GatewayContext], bool]
     response: Callable[[Exchange[RequestT, ResponseT], GatewayContext], ResponseT]
-    request: Callable[[int, RequestT, GatewayContext], RequestT] | None = None
+    request: Callable[[int, RequestT, GatewayContext], RequestT | None] | None = None
     names: Callable[[RequestT], Iterable[str]] = lambda _request: ()
     waits_for_store: Callable[[RequestT], bool] = lambda _request: False

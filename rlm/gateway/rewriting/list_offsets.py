@@ -70,19 +70,23 @@ def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
 
 def request_log_start(
     version: int, request: ListOffsetsRequest, context: GatewayContext
-) -> ListOffsetsRequest:
-    """Replace earliest pending upload with earliest, for tiered partitions.
+) -> ListOffsetsRequest | None:
+    """Return the request with earliest for earliest pending upload; None if it has none.
 
-    In versions below 11 the request passes unchanged, so that the broker rejects it.
+    In versions without this timestamp, it passes unchanged, so that the broker rejects it.
     """
-    if version < _FIRST_VERSION_WITH_PENDING_UPLOAD:
-        return request
+
+    def is_changed(topic: str, row: ListOffsetsPartition) -> bool:
+        is_tiered = context.topics.partition(topic, row.partition_index) is not None
+        return is_tiered and row.timestamp == EARLIEST_PENDING_UPLOAD
 
     def changed(topic: str, row: ListOffsetsPartition) -> ListOffsetsPartition:
-        is_tiered = context.topics.partition(topic, row.partition_index) is not None
-        is_changed = is_tiered and row.timestamp == EARLIEST_PENDING_UPLOAD
-        return replace(row, timestamp=EARLIEST) if is_changed else row
+        return replace(row, timestamp=EARLIEST) if is_changed(topic, row) else row
 
+    if version < _FIRST_VERSION_WITH_PENDING_UPLOAD or not any(
+        is_changed(topic.name, row) for topic in request.topics for row in topic.partitions
+    ):
+        return None
     return replace(
         request,
         topics=tuple(

@@ -237,6 +237,16 @@ def test_pending_upload_when_the_metadata_has_no_log_start_then_is_the_brokers()
     assert located(ask(world, -6, Broker(3, 1))) == (3, 1, -1)
 
 
+@pytest.mark.parametrize("timestamp", [-1, -2, -5, 0])
+def test_other_timestamps_when_requested_then_the_clients_frame_passes_as_it_is(
+    world: GatewayWorld, timestamp: int
+) -> None:
+    row = ListOffsetsPartition(partition_index=TIP.partition, timestamp=timestamp)
+    request = ListOffsetsRequest(topics=(ListOffsetsTopic(name=TIP.topic, partitions=(row,)),))
+
+    assert request_log_start(11, request, world.context()) is None
+
+
 @pytest.mark.parametrize(("version", "sent"), [(10, [-6, -1]), (11, [-2, -1])])
 def test_pending_upload_when_requested_then_the_broker_is_asked_for_its_log_start(
     world: GatewayWorld, version: int, sent: list[int]
@@ -246,7 +256,9 @@ def test_pending_upload_when_requested_then_the_broker_is_asked_for_its_log_star
     other = ListOffsetsPartition(partition_index=TIP.partition + 100, timestamp=-1)
     topic = ListOffsetsTopic(name=TIP.topic, partitions=(row, other))
 
-    changed = request_log_start(version, ListOffsetsRequest(topics=(topic,)), world.context())
+    request = ListOffsetsRequest(topics=(topic,))
+
+    changed = request_log_start(version, request, world.context()) or request
 
     assert [each.timestamp for each in changed.topics[0].partitions] == sent
 
