@@ -38,3 +38,8 @@ def iso_time(timestamp_ms: int) -> str:
     except OverflowError:  # Producers may set any timestamp.
         return f"@{timestamp_ms}"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless the count is 1."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

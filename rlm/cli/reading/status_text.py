@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rlm.cli.invocation.amounts import age_text, size_text
+from rlm.cli.invocation.amounts import age_text, counted, size_text
 from rlm.cli.terminal.lines import command_lines, fitted
 from rlm.cli.terminal.table import TextColumn, TextRow, shortened, table_lines
 from rlm.status.cluster_status import PartitionStatus
@@ -71,7 +71,7 @@ def _problem_lines(
     if not problems:
         yield "no problems"
         return
-    yield "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    yield counted(len(problems), "problem")
     for problem in problems[:MAX_PROBLEMS]:
         yield ""
         yield _subject(problem, width)
@@ -80,7 +80,7 @@ def _problem_lines(
     if len(problems) > MAX_PROBLEMS:
         yield ""
         more = len(problems) - MAX_PROBLEMS
-        yield f"{more} more problem{'' if more == 1 else 's'}: --json lists all problems"
+        yield f"{counted(more, 'more problem')}: --json lists all problems"
 
 
 def _subject(problem: Problem, width: int) -> str:
@@ -97,11 +97,11 @@ def _subject(problem: Problem, width: int) -> str:
 
 
 def _counted(start: str, count: int, kind: str = "") -> str:
-    return f"{start} {count} {kind}partition{'' if count == 1 else 's'}"
+    return f"{start} {counted(count, f'{kind}partition')}"
 
 
 def _total_lines(totals: StatusTotals) -> Iterator[str]:
-    topics = "1 topic" if totals.topics == 1 else f"{totals.topics} topics"
+    topics = counted(totals.topics, "topic")
     yield f"{topics},{_counted('', totals.partitions)}"
     yield f"stored      {_amount(totals.stored_bytes, totals.stored_segments)}"
     oldest = totals.oldest_unstored_age_ms
@@ -112,7 +112,7 @@ def _total_lines(totals: StatusTotals) -> Iterator[str]:
 
 
 def _amount(size_bytes: int, segments: int) -> str:
-    return f"{size_text(size_bytes)} in {segments} segment{'' if segments == 1 else 's'}"
+    return f"{size_text(size_bytes)} in {counted(segments, 'segment')}"
 
 
 def _columns(name: str, *numbers: str) -> Sequence[TextColumn]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.amount_options import seconds
-from rlm.cli.invocation.amounts import size_text
+from rlm.cli.invocation.amounts import counted, size_text
 from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import leading_managers, manager_client
@@ -139,7 +139,7 @@ def require_deleted(rows: Sequence[SegmentDeletion]) -> None:
 def _question(wanted: Sequence[SegmentDeletion]) -> str:
     size_bytes = sum(row.segment.metadata.segment_size_bytes for row in wanted)
     topic = wanted[0].partition.topic
-    segments = "1 streamed segment" if len(wanted) == 1 else f"{len(wanted)} streamed segments"
+    segments = counted(len(wanted), "streamed segment")
     return f"Delete {segments} of {topic} ({size_text(size_bytes)})?"
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli.invocation.amounts import age_text, size_text
+from rlm.cli.invocation.amounts import age_text, counted, size_text
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.managers import managers_defaults
 from rlm.cli.invocation.named_topic import find_tiered
@@ -247,9 +247,8 @@ def describe_lines(
     for each in policy.originals:
         yield f"  {each.name}={'(no override)' if each.value is None else each.value}"
     yield ""
-    partitions = "1 partition" if stored.partitions == 1 else f"{stored.partitions} partitions"
-    count = stored.stored_segments
-    segments = "1 segment" if count == 1 else f"{count} segments"
+    partitions = counted(stored.partitions, "partition")
+    segments = counted(stored.stored_segments, "segment")
     yield f"{partitions}, stored {size_text(stored.stored_bytes)} in {segments}"
 
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import typer
 
+from rlm.cli.invocation.amounts import counted
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import ClusterOptions
@@ -125,8 +126,8 @@ def resolve_lost_segments(
 def _question(losses: Sequence[AcceptableLoss]) -> str:
     tip = losses[0].segment_id.topic_id_partition
     count = sum(len(each) for loss in losses for each in loss.lost)
-    offsets = "1 offset" if count == 1 else f"{count} offsets"
-    segments = "1 damaged segment" if len(losses) == 1 else f"{len(losses)} damaged segments"
+    offsets = counted(count, "offset")
+    segments = counted(len(losses), "damaged segment")
     return f"Give up {offsets} in {segments} of {tip.topic}:{tip.partition}?"
 
 
@@ -147,7 +148,7 @@ def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
         yield (
             f"{label} lost segment {id_to_text(loss.segment_id.id)}: offsets"
             f" {offsets.start_offset}..{offsets.last_offset}"
-            f" ({count} offset{'' if count == 1 else 's'}) are not on the leader's broker, and in"
+            f" ({counted(count, 'offset')}) are not on the leader's broker, and in"
             " no other undamaged segment"
         )
     if loss.later_count:

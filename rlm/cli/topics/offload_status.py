@@ -8,7 +8,7 @@ from contextlib import closing
 
 import typer
 
-from rlm.cli.invocation.amounts import size_text
+from rlm.cli.invocation.amounts import counted, size_text
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import copy_progress, manager_client
 from rlm.cli.invocation.named_topic import find_tiered
@@ -180,7 +180,7 @@ def _lag_text(status: OffloadStatus) -> str:
     if status.lag_segments is None:
         return "?"
     size = "" if status.lag_bytes is None else f", {size_text(status.lag_bytes)}"
-    return f"{status.lag_segments} segment{'' if status.lag_segments == 1 else 's'}{size}"
+    return f"{counted(status.lag_segments, 'segment')}{size}"
 
 
 def status_as_json(
