@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from rsm.segment.log_line import LogLine
 from spark_tools.leases.handover import Message, Signal, Use
@@ -59,6 +59,7 @@ class LeaseKeeper:
         self._active_s = time.monotonic()
         self._is_closed = Event()
         self._served: list[Thread] = []
+        self._serving = Lock()
         for run in (self._accept, self._look):
             _started(run)
 
@@ -69,7 +70,9 @@ class LeaseKeeper:
         self._is_closed.set()
         self._listener.close()
         shutil.rmtree(self._directory, ignore_errors=True)
-        for thread in self._served:
+        with self._serving:
+            served = self._served
+        for thread in served:
             thread.join()
         self._renewal.close()
 
@@ -86,6 +89,14 @@ class LeaseKeeper:
                 is_failing = True
                 self._is_closed.wait(_LOOK_S)
                 continue
+            self._begin_serving(process)
+
+    def _begin_serving(self, process: Connection) -> None:
+        """Serve a process on a thread that `close` waits for; disconnect it after `close`."""
+        with self._serving:
+            if self._is_closed.is_set():
+                process.close()
+                return
             running = [thread for thread in self._served if thread.is_alive()]
             self._served = [*running, _started(self._serve, process)]
 

@@ -7,15 +7,19 @@ first. The topic must have one metadata partition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from threading import RLock
 from typing import TypeVar
 from uuid import UUID
 
+from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.pause import PAUSES
 from rlmm.events.policy import POLICIES
 from rlmm.events.rows import ClusterRows, KeptRows
-from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
+from rlmm.topic.event_topic import EventTopic
+from rsm.segment.clock import Clock
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
@@ -25,13 +29,28 @@ _ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
 
 
 class FreshMetadata(TopicBasedRemoteLogMetadataManager):
-    """The metadata manager without its thread: each query first follows the topic.
+    """The metadata manager without its thread: each query first follows the topic. Thread-safe.
 
+    Two threads that followed at once would apply a record twice, and the second time refuse it.
     `end_offset` returns the topic's end without an act of the process, so that a query asks the
     topic only if there are new records.
     """
 
     end_offset: Callable[[], int] | None = None
+
+    def __init__(
+        self,
+        topic: EventTopic,
+        cache: MetadataCache,
+        clock: Clock,
+        settings: ManagerSettings | None = None,
+    ) -> None:
+        super().__init__(topic, cache, clock, settings)
+        self._following = RLock()
+
+    def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
+        with self._following:
+            return super()._wait(predicate, timeout_ms)
 
     def refresh(self) -> None:
         """Apply all records of the topic; do nothing if it cannot be reached now."""

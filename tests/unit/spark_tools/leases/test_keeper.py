@@ -8,13 +8,15 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
+from threading import Thread
+from time import monotonic, sleep
 
 import pytest
 
+from spark_tools.leases import keeper as keeper_module
 from spark_tools.leases.handover import batch_leases, stream_leases
 from spark_tools.leases.keeper import LeaseKeeper
 from spark_tools.leases.renewal import LeaseRenewal
@@ -195,6 +197,26 @@ def test_stream_when_the_keeper_is_gone_then_it_continues_unrenewed() -> None:
             leases.hold(TOPIC, lease(duration_ms=60_000))
         leases.release()
     assert written.leases() == [None]
+
+
+def test_keeper_when_closed_while_a_process_connects_then_waits_for_its_leases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = keeper_module._started
+
+    def slowly_started(run: Callable[..., None], *arguments: object) -> Thread:
+        thread = started(run, *arguments)
+        if arguments:  # The process is served, but the accepting thread has not gone on yet.
+            sleep(0.3)
+        return thread
+
+    monkeypatch.setattr(keeper_module, "_started", slowly_started)
+    written = Written()
+    with keeper(written, Application(), idle_s=60) as made, stream_leases(made.address) as leases:
+        leases.hold(TOPIC, lease(duration_ms=60_000))
+        with leases.planning():
+            made.close()
+            assert written.leases() == [None]
 
 
 def test_stream_when_there_is_no_keeper_then_it_has_a_holder_of_its_own() -> None:
