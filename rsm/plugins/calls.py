@@ -1,6 +1,6 @@
 """Runs the calls of a plug-in: maps errors, limits the time, and counts failed calls.
 
-    error of rsm.segment.errors         passed on: the caller reacts to its class
+    error of rsm.segment.errors         passed on without secrets: callers react to its class
     any other error, a wrong result     counted, logged, RetriableError
     no result in time                   counted, logged, RetriableError; the thread is abandoned
     more than CALLS_MAX calls at once   counted, logged, RetriableError; the call is not made
@@ -55,7 +55,10 @@ class PluginCalls:
         """Map errors of calls in the `with` block. They run in this thread, with no time limit."""
         try:
             yield
-        except TieredStorageError:
+        except TieredStorageError as error:
+            self._hide_secrets(error)
+            if self._shows_secret(error):
+                raise self._error(method, error) from None
             raise
         except (Exception, SystemExit) as error:
             raise self._error(method, error) from error
@@ -94,11 +97,31 @@ class PluginCalls:
         threading.Thread(target=run, name=name, daemon=True).start()
 
     def _error(self, method: str, error: BaseException) -> RetriableError:
-        text = f"{type(error).__name__}: {error}"
+        reason = self._without_secrets(f"{type(error).__name__}: {error}")
+        message = "the plug-in raised an error or returned a wrong result"
+        return self._late(method, message, reason=reason)
+
+    def _hide_secrets(self, error: TieredStorageError) -> None:
+        """Replace the secrets in an error that keeps its class and is shown as it is."""
+        if not self._shows_secret(error):
+            return
+        error.message = self._without_secrets(error.message)
+        error.context = {
+            name: self._without_secrets(str(value)) if self._shows_secret(value) else value
+            for name, value in error.context.items()
+        }
+        error.args = (error.message,)
+        error.__cause__ = None
+        error.__suppress_context__ = True
+
+    def _shows_secret(self, value: object) -> bool:
+        text = str(value)
+        return any(secret in text for secret in self._plugin.secrets())
+
+    def _without_secrets(self, text: str) -> str:
         for secret in self._plugin.secrets():
             text = text.replace(secret, "(not shown)")
-        message = "the plug-in raised an error or returned a wrong result"
-        return self._late(method, message, reason=text)
+        return text
 
     def _late(self, method: str, message: str, **context: object) -> RetriableError:
         self._failed(str(self._plugin.class_name), method)

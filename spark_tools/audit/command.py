@@ -163,8 +163,10 @@ def loss_advice(findings: Iterable[Finding]) -> Iterator[str]:
 
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
     """Raise InvalidConfigError for an argument that has no effect without another one."""
-    if arguments.yes and arguments.treatment is None:
-        raise _idle("--yes", "--delete or --quarantine")
+    if arguments.treatment is None:
+        for option, is_given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
+            if is_given:
+                raise _idle(option, "--delete or --quarantine")
     if arguments.price is not None and arguments.page is None:
         raise _idle("--price", "--page")
     if arguments.currency is not None and arguments.price is None:

@@ -303,8 +303,7 @@ class AttemptRunner:
             self._note_ended(job, segment_id, UnexpectedError(error))
             raise
         finally:
-            was_written_off = job.attempt is None
-            self._end(job, segment_id)
+            was_written_off = self._end(job, segment_id)
         if not was_written_off:
             self._note_success(task)
         for each in self._counters:
@@ -326,15 +325,18 @@ class AttemptRunner:
         with self._lock:
             job.attempt = attempt
 
-    def _end(self, job: _CopyJob, segment_id: UUID) -> None:
+    def _end(self, job: _CopyJob, segment_id: UUID) -> bool:
+        """End an attempt, and return whether it was written off or has ended before."""
         with self._lock:
+            was_over = job.attempt is None
             job.attempt = None
             self._hanging.discard(segment_id)
+        return was_over
 
     def _note_ended(self, job: _CopyJob, segment_id: UUID, error: TieredStorageError) -> None:
         """Record a failed attempt, unless it was written off and so already recorded as failed."""
         job.work.task.give_up(segment_id)
-        if job.attempt is not None:
+        if not self._end(job, segment_id):
             self._note_failure(job.work, error)
 
     def _note_failure(self, work: CopyWork, error: TieredStorageError) -> None:

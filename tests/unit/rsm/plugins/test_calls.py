@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -61,6 +62,37 @@ def test_call_when_its_error_has_a_secret_then_the_secret_is_not_shown() -> None
         Failures().calls().run("info", raising(OSError("401 for user:hush")))
 
     assert "401 for user:(not shown)" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotFoundError("no object for user:hush", name="a"),
+        NotFoundError("no object", name="a", reason=OSError("401 for user:hush")),
+        NotFoundError("no object", name="a", reason=RetriableError("401", url="https://u:hush@s")),
+    ],
+)
+def test_call_when_its_typed_error_has_a_secret_then_the_class_is_kept_without_the_secret(
+    error: NotFoundError,
+) -> None:
+    failures = Failures()
+
+    with pytest.raises(NotFoundError) as raised:
+        failures.calls().run("info", raising(error))
+
+    assert "(not shown)" in str(raised.value)
+    assert "hush" not in repr(raised.value) + str(raised.value.context)
+    assert "hush" not in "".join(traceback.format_exception(raised.value))
+    assert failures.counted == []
+
+
+def test_call_when_its_own_error_class_always_shows_a_secret_then_it_is_retriable() -> None:
+    class LeakyError(NotFoundError):
+        def __str__(self) -> str:
+            return "401 for user:hush"
+
+    with pytest.raises(RetriableError, match=r"401 for user:\(not shown\)"):
+        Failures().calls().run("info", raising(LeakyError("no object")))
 
 
 def test_call_when_it_hangs_then_it_is_retriable_and_counted(release: threading.Event) -> None:

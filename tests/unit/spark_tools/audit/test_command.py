@@ -36,6 +36,7 @@ def test_audit_when_its_store_is_not_there_then_reported_before_any_work(tmp_pat
     ("more", "named"),
     [
         (["--yes"], "--delete or --quarantine"),
+        (["--dry-run"], "no effect without --delete or --quarantine"),
         (["--price", "0.02"], "no effect without --page"),
         (["--currency", "EUR", "--page", "audit.html"], "no effect without --price"),
         (["--option", "remote.orphan.grace=1"], "did_you_mean=remote.orphan.grace.ms"),
