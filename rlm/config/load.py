@@ -21,6 +21,7 @@ from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.offloading import (
+    MODE_KEY,
     ROLLOVER_KEY,
     STREAM_BUFFER_KEY,
     OffloadingConfig,
@@ -198,6 +199,12 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
             "the setting has no effect, because a plug-in replaces the storage manager",
             CACHE_PATH_KEY,
             advice="Remove it",
+        )
+    if config.storage.segments().manager is not None and config.offloading.mode == "stream":
+        raise properties.invalid(
+            "a plug-in replaces the storage manager, and cannot stream",
+            MODE_KEY,
+            advice="Set it to segment",
         )
     _check_stream_buffer(properties, config)
     _check_rollover(properties, config)

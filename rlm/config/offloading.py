@@ -17,6 +17,7 @@ from rsm.segment.offload_settings import (
 )
 
 MERGE_ENABLED_KEY = "offload.stream.merge.enabled"
+MODE_KEY = "offload.mode"
 STREAM_BUFFER_KEY = "offload.stream.buffer.bytes"
 ROLLOVER_KEY = "max.offload.segment.rollover.time.ms"
 
@@ -33,7 +34,7 @@ class OffloadingConfig(Section):
 
     mode: Literal["segment", "stream"] = Field(
         default="segment",
-        validation_alias="offload.mode",
+        validation_alias=MODE_KEY,
         description="How the manager offloads topics that have no mode of their own (`rlm topic "
         "set --offload-mode`). `segment`: it copies log segments that the broker rolled. `stream`: "
         "it stores the log while it grows, as offload segments (PIP-76).",

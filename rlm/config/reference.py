@@ -47,8 +47,8 @@ The address `config.md#KEY` leads to a key. Each key has these attributes:
   `medium` if operators tune the key to their load, hosts or network; otherwise `low`.
 
 On SIGHUP, all processes of `rlm run` or `rlm gateway` read `logging.level` again. The gateway and
-the manager's HTTP API read their PEM files again whenever these change. Adding or removing the key
-of a PEM file needs a restart.
+the manager's HTTP API read their PEM files again whenever these change. If you add or remove a key
+that names a PEM file, restart them.
 """
 
 _TABLE_HEAD = "| type | unit | range | default | restart | importance |\n|---|---|---|---|---|---|"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, final
 
 from rsm.layout.companion import Companion
 from rsm.layout.keys import ObjectKeys, SegmentKey, numbered_chunk
@@ -163,6 +163,7 @@ class SegmentLayout(ABC):
         Raises ValueError if the topic, the partition or the offset does not fit into a key.
         """
 
+    @final
     def plan(
         self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int, *, log_bytes: int
     ) -> tuple[StoredObject, ...]:
@@ -189,6 +190,7 @@ class SegmentLayout(ABC):
             )
         return tuple(StoredObject(key=keys.build(key)) for key in with_chunks(planned, count))
 
+    @final
     def log_count(self, keys: Sequence[str]) -> int:
         """Return how many of a segment's objects contain its log; they are the first ones."""
         return 1 if self.chunk_bytes is None else max(1, leading_chunks(keys))

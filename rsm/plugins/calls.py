@@ -1,13 +1,14 @@
 """Runs the calls of a plug-in: maps errors, limits the time, and counts failed calls.
 
-    error of rsm.segment.errors         passed on without secrets: callers react to its class
+    error that the SPI permits          passed on without secrets: callers react to its class
+    error of rlm's source or attempt    passed on
     any other error, a wrong result     counted, logged, RetriableError
     no result in time                   counted, logged, RetriableError; the thread is abandoned
     more than CALLS_MAX calls at once   counted, logged, RetriableError; the call is not made
 
-So only an error of rsm.segment.errors can mean that an object is absent or work is done.
-KeyboardInterrupt is passed on. Each call outside of `mapped` runs in a separate thread, because a
-caller cannot end a call that hangs. Abandoned calls count toward CALLS_MAX until they end.
+So only an error of the SPI (spi_errors.py) can mean that an object is absent or work is done.
+Each call outside of `mapped` runs in a separate thread, because a caller cannot end a call that
+hangs. Abandoned calls count toward CALLS_MAX until they end.
 
 An abandoned call gets no more bytes of its source, because the caller may have closed the file.
 Time that a call spends in its source does not count, because a throttle may delay the source.
@@ -25,6 +26,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from rsm.plugins.plugin import Plugin
+from rsm.plugins.spi_errors import is_of_spi
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.log_line import LogLine
 
@@ -51,17 +53,30 @@ class PluginCalls:
         self._slots = threading.BoundedSemaphore(CALLS_MAX)
 
     @contextmanager
-    def mapped(self, method: str) -> Iterator[None]:
-        """Map errors of calls in the `with` block. They run in this thread, with no time limit."""
+    def mapped(
+        self,
+        method: str,
+        watch: CallWatch | None = None,
+        permits: Callable[[str, BaseException], bool] = is_of_spi,
+    ) -> Iterator[None]:
+        """Map errors of calls in the `with` block. They run in this thread, with no time limit.
+
+        Passes on the errors that `permits` returns true for, those that `watch` got from a source
+        or an attempt of `rlm`, KeyboardInterrupt and GeneratorExit.
+        """
         try:
             yield
-        except TieredStorageError as error:
-            self._hide_secrets(error)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if watch is not None and watch.is_own(error):
+                raise
+            if not (isinstance(error, TieredStorageError) and permits(method, error)):
+                raise self._error(method, error) from error
+            self.hide_secrets(error)
             if self._shows_secret(error):
                 raise self._error(method, error) from None
             raise
-        except (Exception, SystemExit) as error:
-            raise self._error(method, error) from error
 
     def run(self, method: str, call: Callable[[], T], watch: CallWatch | None = None) -> T:
         """Return the result of a call; its sources and its attempt report progress to `watch`."""
@@ -73,9 +88,10 @@ class PluginCalls:
         except BaseException:
             self._slots.release()
             raise
-        if not running.wait(self._plugin.timeout_ms, watch or CallWatch()):
+        watch = watch or CallWatch()
+        if not running.wait(self._plugin.timeout_ms, watch):
             raise self._late(method, "the plug-in did not return in time")
-        with self.mapped(method):
+        with self.mapped(method, watch):
             return running.result()
 
     def items(self, method: str, call: Callable[[], Iterator[T]]) -> Iterator[T]:
@@ -101,7 +117,7 @@ class PluginCalls:
         message = "the plug-in raised an error or returned a wrong result"
         return self._late(method, message, reason=reason)
 
-    def _hide_secrets(self, error: TieredStorageError) -> None:
+    def hide_secrets(self, error: TieredStorageError) -> None:
         """Replace the secrets in an error that keeps its class and is shown as it is."""
         if not self._shows_secret(error):
             return
@@ -160,20 +176,28 @@ class _Running(Generic[T]):
         return True
 
     def result(self) -> T:
-        if self._error is not None:
-            raise self._error
-        assert self._outcome is not None
-        return self._outcome.value
+        if self._outcome is not None:
+            return self._outcome.value
+        assert self._error is not None
+        if isinstance(self._error, KeyboardInterrupt | GeneratorExit):
+            # Python raises these only in other threads, so the plug-in itself raised it.
+            name = type(self._error).__name__
+            raise RuntimeError(f"the plug-in raised {name}") from self._error  # noqa: TRY004
+        raise self._error
 
 
 class CallWatch:
-    """Records when one call last used its sources or its attempt. Thread-safe."""
+    """Records when one call last used its sources or its attempt, and their last error.
+
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last_s = time.monotonic()
         self._uses = 0
         self._is_abandoned = False
+        self._own_error: BaseException | None = None
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -184,10 +208,17 @@ class CallWatch:
             self._uses += 1
         try:
             yield
+        except BaseException as error:
+            self._own_error = error
+            raise
         finally:
             with self._lock:
                 self._uses -= 1
                 self._last_s = time.monotonic()
+
+    def is_own(self, error: BaseException) -> bool:
+        """Return whether a source or an attempt of `rlm` raised this error."""
+        return error is self._own_error
 
     def remaining_s(self, timeout_ms: int) -> float:
         """Return how long the call may still take without progress.
@@ -205,20 +236,3 @@ class CallWatch:
             elapsed_s = time.monotonic() - self._last_s
             self._is_abandoned = not self._uses and elapsed_s >= timeout_ms / 1000
             return self._is_abandoned
-
-
-def require_type(found: T, expected: type[object]) -> T:
-    """Return a plug-in's result.
-
-    Raises TypeError if it is not of type `expected`: Python does not check annotations.
-    """
-    if not isinstance(found, expected):
-        raise TypeError(f"{type(found).__name__} instead of {expected.__name__}")
-    return found
-
-
-def require_types(found: tuple[T, ...], expected: type[object]) -> tuple[T, ...]:
-    """Return a plug-in's result. Raises TypeError if it is not a tuple of `expected`."""
-    for each in require_type(found, tuple):
-        require_type(each, expected)
-    return found

@@ -73,12 +73,13 @@ class CountedLog(CountedSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappedSource(WrappedSource):
-    """Maps the errors of a plug-in's source."""
+    """Maps the errors of a plug-in's source; `watch` gets those of the source that it reads."""
 
     calls: PluginCalls
+    watch: CallWatch
 
     def chunks(self) -> Iterator[memoryview]:
-        with self.calls.mapped("chunks"):
+        with self.calls.mapped("chunks", self.watch):
             yield from self.source.chunks()
 
 

@@ -15,8 +15,9 @@ from rsm.layout.segment_layout import (
     SegmentLayout,
     SegmentObjects,
 )
-from rsm.plugins.calls import CallWatch, PluginCalls, require_type
+from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.plugins.given import CountedSource, MappedSource
+from rsm.plugins.results import require_type
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import SegmentCompanions
@@ -73,8 +74,9 @@ class PluginLayout(SegmentLayout):
         `closing` raises CorruptError if another object is not as planned, or if the plug-in did not
         read the whole log.
         """
-        counted = CountedSource(source=log.content, watch=CallWatch())
-        with self._calls.mapped("encoding"):
+        watch = CallWatch()
+        counted = CountedSource(source=log.content, watch=watch)
+        with self._calls.mapped("encoding", watch):
             found = require_type(
                 self._inner.encoding(replace(log, content=counted)), SegmentEncoding
             )
@@ -86,34 +88,36 @@ class PluginLayout(SegmentLayout):
             metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
         ) -> Generator[ObjectContent, StoredObject, None]:
             counted.read.require_whole(metadata.segment_id, metadata.segment_size_bytes)
-            with self._calls.mapped("closing"):
+            with self._calls.mapped("closing", watch):
                 contents = found.closing(metadata, companions)
-            content = self._next(contents, None)
+            content = self._next(contents, None, watch)
             for planned in metadata.objects[self.log_count(metadata.object_keys) :]:
                 if content is None or content.key != planned.key:
                     raise _not_planned(log.segment_id)
                 stored = yield content
-                content = self._next(contents, stored)
+                content = self._next(contents, stored, watch)
             if content is not None:
                 raise _not_planned(log.segment_id)
 
-        return SegmentEncoding(log_object=self._mapped(log_object), closing=closing)
+        return SegmentEncoding(log_object=self._mapped(log_object, watch), closing=closing)
 
     def _next(
         self,
         contents: Generator[ObjectContent, StoredObject, None],
         stored: StoredObject | None,
+        watch: CallWatch,
     ) -> ObjectContent | None:
         """Return the next content, and map its source's errors; None at the end."""
-        with self._calls.mapped("closing"):
+        with self._calls.mapped("closing", watch):
             try:
                 found = next(contents) if stored is None else contents.send(stored)
             except StopIteration:
                 return None
-            return self._mapped(require_type(found, ObjectContent))
+            return self._mapped(require_type(found, ObjectContent), watch)
 
-    def _mapped(self, content: ObjectContent) -> ObjectContent:
-        return replace(content, source=MappedSource(source=content.source, calls=self._calls))
+    def _mapped(self, content: ObjectContent, watch: CallWatch) -> ObjectContent:
+        source = MappedSource(source=content.source, calls=self._calls, watch=watch)
+        return replace(content, source=source)
 
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects

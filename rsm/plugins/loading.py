@@ -45,7 +45,7 @@ def _in_time(plugin: Plugin, start: Callable[[], T]) -> T:
     def run() -> None:
         try:
             started.append(start())
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised by the caller
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
             failed.append(error)
 
     thread = threading.Thread(target=run, name=f"plugin-{plugin.class_name}", daemon=True)

@@ -23,8 +23,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from rsm.plugins.calls import CallWatch, PluginCalls, require_type, require_types
+from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.plugins.given import BytesRead, CountedLog, WatchedAttempt
+from rsm.plugins.results import require_described, require_names, require_type, require_types
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, id_to_text
@@ -63,8 +64,13 @@ class PluginStorageManager(RemoteStorageManager):
         self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
         def plan() -> PlannedObjects:
-            planned = self._inner.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
-            keys = {each.key for each in require_types(planned.objects, StoredObject)}
+            planned = require_type(
+                self._inner.plan_objects(segment_id, base_offset, size_bytes=size_bytes),
+                PlannedObjects,
+            )
+            require_type(planned.layout, str)
+            objects = require_types(planned.objects, StoredObject)
+            keys = {require_described(each).key for each in objects}
             if not keys or len(keys) < len(planned.objects):
                 raise ValueError("the plan names no object, or one object twice")
             ids = (id_to_text(segment_id.id), str(segment_id.id))
@@ -132,8 +138,9 @@ class PluginStorageManager(RemoteStorageManager):
 
         def check() -> tuple[ObjectFault, ...]:
             faults = self._inner.check_objects(metadata, read=read, attempt=watched)
-            others = {each.object_key for each in require_types(faults, ObjectFault)}
-            others -= set(metadata.object_keys)
+            for each in require_types(faults, ObjectFault):
+                require_type(each.is_missing, bool)
+            others = {each.object_key for each in faults} - set(metadata.object_keys)
             if others:
                 raise ValueError(f"the faults name objects that the record lacks: {sorted(others)}")
             return faults
@@ -146,7 +153,7 @@ class PluginStorageManager(RemoteStorageManager):
         )
 
     def kept_objects(self) -> Collection[str]:
-        return self._calls.run("kept_objects", lambda: frozenset(self._inner.kept_objects()))
+        return self._calls.run("kept_objects", lambda: require_names(self._inner.kept_objects()))
 
     def forget(self, keys: Iterable[str]) -> None:
         names = tuple(keys)
@@ -210,6 +217,8 @@ def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata
     objects = require_types(copied.objects, StoredObject)
     if [each.key for each in objects] != list(metadata.object_keys):
         raise ValueError("cannot accept the copy: its object keys differ from the planned keys")
-    if any(each.length_bytes is None or each.crc32c is None for each in objects):
+    if any(
+        each.length_bytes is None or each.crc32c is None for each in map(require_described, objects)
+    ):
         raise ValueError("cannot accept the copy: an object lacks its length or CRC32C")
     return copied

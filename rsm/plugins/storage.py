@@ -11,14 +11,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from rsm.plugins.calls import CallWatch, PluginCalls, require_type, require_types
+from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.plugins.given import CountedSource
+from rsm.plugins.results import require_info, require_names, require_type, require_types
 from rsm.segment.copy_into import copy_into
-from rsm.segment.errors import CorruptError
+from rsm.segment.errors import CorruptError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
 from rsm.storage.lifecycle_rules import LifecycleRule
+from rsm.storage.names import sort_key
 
 T = TypeVar("T")
 
@@ -84,7 +86,7 @@ class PluginChunkStorage(ChunkStorage):
         return self._run("exists", lambda: self._inner.exists(name), bool)
 
     def info(self, name: str) -> ChunkInfo:
-        return self._run("info", lambda: _named(self._inner.info(name), name), ChunkInfo)
+        return self._calls.run("info", lambda: _named(self._inner.info(name), name))
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         def read() -> bytes:
@@ -107,6 +109,9 @@ class PluginChunkStorage(ChunkStorage):
             outcomes = require_types(self._inner.delete_many(names), DeleteOutcome)
             if [outcome.name for outcome in outcomes] != list(names):
                 raise ValueError("the outcomes do not name the given chunks in the given order")
+            for each in outcomes:
+                if each.error is not None:
+                    self._calls.hide_secrets(require_type(each.error, TieredStorageError))
             return outcomes
 
         return self._calls.run("delete_many", delete)
@@ -116,19 +121,22 @@ class PluginChunkStorage(ChunkStorage):
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         infos = self._calls.items("list", lambda: self._inner.list(prefix, after=after))
+        last = after
         for info in infos:
             with self._calls.mapped("list"):
-                require_type(info, ChunkInfo)
+                last = _next_name(require_info(info), prefix, last)
             yield info
 
     def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
-        return self._run("lifecycle_rules", self._inner.lifecycle_rules, tuple)
+        return self._calls.run(
+            "lifecycle_rules", lambda: require_types(self._inner.lifecycle_rules(), LifecycleRule)
+        )
 
     def check_access(self) -> None:
         self._calls.run("check_access", self._inner.check_access)
 
     def kept(self) -> Collection[str]:
-        return self._calls.run("kept", lambda: frozenset(self._inner.kept()))
+        return self._calls.run("kept", lambda: require_names(self._inner.kept()))
 
     def forget(self, name: str) -> None:
         self._calls.run("forget", lambda: self._inner.forget(name))
@@ -140,7 +148,17 @@ class PluginChunkStorage(ChunkStorage):
         return self._calls.run(method, lambda: require_type(call(), expected))
 
 
+def _next_name(info: ChunkInfo, prefix: str, last: str) -> str:
+    """Return the name of a listed chunk. Raises ValueError unless it is the next of the prefix."""
+    name = info.name
+    if not name.startswith(prefix):
+        raise ValueError(f"the listing of {prefix!r} contains another name: {name!r}")
+    if sort_key(name) <= sort_key(last):
+        raise ValueError(f"the listing is not sorted: {name!r} follows {last!r}")
+    return name
+
+
 def _named(found: ChunkInfo, name: str) -> ChunkInfo:
-    if found.name != name:
+    if require_info(found).name != name:
         raise ValueError(f"the result describes another chunk: {found.name!r}")
     return found

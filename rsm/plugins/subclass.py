@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from rsm.plugins.calls import PluginCalls, PluginFailed
 from rsm.plugins.loading import start_plugin
 from rsm.plugins.plugin import Plugin, PluginSettings
+from rsm.segment.errors import TieredStorageError
 
 T = TypeVar("T")
 
@@ -35,17 +36,26 @@ def start_subclass(plugin: Plugin, base: type[T], failed: PluginFailed, *argumen
 def _mapped_class(found: type[T], base: type[T], calls: PluginCalls) -> type[T]:
     """Return a class that extends `found` and maps the errors of its public overrides."""
     overrides = {
-        name: _mapped(member, name, calls)
-        for name, member in inspect.getmembers(found, inspect.isfunction)
-        if not name.startswith("_") and member is not getattr(base, name, None)
+        name: _mapped_member(member, name, calls)
+        for name, member in inspect.getmembers_static(found)
+        if not name.startswith("_") and member is not inspect.getattr_static(base, name, None)
     }
     return type(found.__name__, (found,), {"__module__": found.__module__, **overrides})
+
+
+def _mapped_member(member: object, name: str, calls: PluginCalls) -> object:
+    if isinstance(member, property):
+        getter = None if member.fget is None else _mapped(member.fget, name, calls)
+        return property(getter, member.fset, member.fdel, member.__doc__)
+    if isinstance(member, classmethod | staticmethod):
+        return type(member)(_mapped(member.__func__, name, calls))
+    return _mapped(member, name, calls) if inspect.isfunction(member) else member
 
 
 def _mapped(function: Callable[..., Any], name: str, calls: PluginCalls) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of any method
-        with calls.mapped(name):
+        with calls.mapped(name, permits=_is_typed):
             result = function(*arguments, **options)
         return _items(result, name, calls) if isinstance(result, Iterator) else result
 
@@ -53,5 +63,10 @@ def _mapped(function: Callable[..., Any], name: str, calls: PluginCalls) -> Call
 
 
 def _items(items: Iterator[T], name: str, calls: PluginCalls) -> Iterator[T]:
-    with calls.mapped(name):
+    with calls.mapped(name, permits=_is_typed):
         yield from items
+
+
+def _is_typed(_method: str, error: BaseException) -> bool:
+    """Permit all errors of `rlm`, because the overridden method may raise them."""
+    return isinstance(error, TieredStorageError)

@@ -1,6 +1,6 @@
 """Each event has one family, in its own module; nothing else distinguishes events by type.
 
-FakeSystems rlmm/events, only a few modules of rlmm name a family at all.
+Outside rlmm/events, only a few modules of rlmm name a family at all.
 """
 
 from __future__ import annotations

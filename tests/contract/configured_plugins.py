@@ -9,6 +9,8 @@ each test:
     RLM_PLUGIN_LAYOUT_SETTINGS='label=blue'
     RLM_PLUGIN_MANAGER=rlm_example.manager:ArchiveStorageManager
     RLM_PLUGIN_MANAGER_SETTINGS='archive.root={directory}'
+    RLM_PLUGIN_METADATA=rlm_example.metadata:LoggingMetadataManager
+    RLM_PLUGIN_METADATA_SETTINGS='logger=acme.audit'
 """
 
 from __future__ import annotations
@@ -17,12 +19,17 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.event_topic import EventTopic
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.opening import open_layout, open_store
 from rsm.plugins.calls import PluginCalls, ignore_failure
 from rsm.plugins.loading import start_plugin
 from rsm.plugins.manager import PluginStorageManager
 from rsm.plugins.plugin import ClassName, Plugin
+from rsm.plugins.subclass import start_subclass
+from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.transfer import ReadBack
@@ -59,6 +66,17 @@ def plugin_manager(directory: Path) -> RemoteStorageManager:
     return PluginStorageManager(
         inner, PluginCalls(plugin, ignore_failure), ReadBack(piece_bytes=150)
     )
+
+
+def plugin_metadata(
+    topic: EventTopic, cache: MetadataCache, clock: Clock, settings: ManagerSettings
+) -> TopicBasedRemoteLogMetadataManager:
+    """Return the plug-in's metadata manager, which does not follow the topic yet."""
+    plugin = _plugin(
+        "RLM_PLUGIN_METADATA", f"{_EXAMPLE}.metadata:LoggingMetadataManager", "logger=acme.audit"
+    )
+    base = TopicBasedRemoteLogMetadataManager
+    return start_subclass(plugin, base, ignore_failure, topic, cache, clock, settings)
 
 
 def _in_directory(plugin: Plugin, directory: Path) -> Plugin:

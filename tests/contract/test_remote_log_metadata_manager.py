@@ -9,6 +9,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from tests.contract.configured_plugins import plugin_metadata
 from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import STORES
 from tests.contract.metadata_manager_contract import (
@@ -24,7 +25,10 @@ FOLLOWED = ("thread", "stepped")
 
 @pytest.fixture
 def following(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """The cache's store, and who follows the topic: a thread, or the caller that waits."""
+    """The cache's store, and who follows the topic: a thread, or the caller that waits.
+
+    A plug-in follows like a manager without a thread.
+    """
     params: tuple[str, str] = request.param
     return params
 
@@ -39,7 +43,8 @@ def open_manager(following: tuple[str, str], tmp_path: Path) -> Iterator[OpenMan
     def open_manager(
         process: str = "one", *, tombstone_grace_ms: int = 0, follows_all: bool = True
     ) -> TopicBasedRemoteLogMetadataManager:
-        manager = TopicBasedRemoteLogMetadataManager(
+        made = TopicBasedRemoteLogMetadataManager if driver != "plug-in" else plugin_metadata
+        manager = made(
             MemoryTopic(log),
             MetadataCache(STORES[store](tmp_path / process)),
             clock,
@@ -67,6 +72,13 @@ class TestMemoryTopicManager(
     MetadataManagerContract, MetadataSemanticsContract, MetadataAssignmentContract
 ):
     """The suite, over a topic in memory and each cache."""
+
+
+@pytest.mark.parametrize("following", [("memory", "plug-in")], ids="-".join, indirect=True)
+class TestPluginManager(
+    MetadataManagerContract, MetadataSemanticsContract, MetadataAssignmentContract
+):
+    """The suite, over the plug-in."""
 
 
 @pytest.mark.parametrize("following", [(s, "thread") for s in STORES], ids="-".join, indirect=True)

@@ -159,3 +159,18 @@ def test_rollover_when_it_is_the_default_then_a_shorter_retention_is_accepted(
     config = load_config(_file(tmp_path, **{"log.retention.ms": "1000"}))
 
     assert config.topic_defaults.retention_ms == 1_000
+
+
+def test_mode_when_a_plug_in_replaces_the_storage_manager_then_streams_are_refused(
+    tmp_path: Path,
+) -> None:
+    """Otherwise nothing would ever be stored."""
+    plugin = "tests.plugin_example.rlm_example.manager:ArchiveStorageManager"
+    manager = {"remote.log.storage.manager.class.name": plugin}
+    load_config(_file(tmp_path, **manager))
+
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(_file(tmp_path, **manager, **{"offload.mode": "stream"}))
+
+    assert "cannot stream" in str(raised.value)
+    assert raised.value.context["key"] == "offload.mode"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Mapping
 
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError, UnsupportedError
 from rsm.storage.chunk_storage import Capabilities, ChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from tests.fakes.clock import FakeClock
@@ -68,6 +69,17 @@ class WithoutCapabilities(Memory):
     @property
     def capabilities(self) -> Capabilities:
         raise KeyError("capabilities")
+
+
+class Unlicensed(Memory):
+    @property
+    def capabilities(self) -> Capabilities:
+        raise UnsupportedError("no licence")
+
+
+class Cancelled(Memory):
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        raise asyncio.CancelledError
 
 
 NOT_A_CLASS = 1

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from rsm.plugins.calls import CALLS_MAX, CallWatch
 from rsm.plugins.given import CountedSource
-from rsm.segment.errors import FencedError, NotFoundError, RetriableError, TieredStorageError
-from rsm.segment.local_segment import BytesSource
+from rsm.segment.errors import (
+    CorruptError,
+    FencedError,
+    NotFoundError,
+    RetriableError,
+    StoppedError,
+    TieredStorageError,
+)
+from rsm.segment.local_segment import BytesSource, WrappedSource
 from tests.unit.rsm.plugins.failures import Failures
 
 
@@ -30,10 +39,8 @@ def release() -> Iterator[threading.Event]:
     event.set()
 
 
-@pytest.mark.parametrize(
-    "error", [NotFoundError("gone"), FencedError("lost"), RetriableError("no")]
-)
-def test_call_when_it_raises_an_error_of_the_interface_then_it_is_passed_on(
+@pytest.mark.parametrize("error", [NotFoundError("gone"), RetriableError("no")])
+def test_call_when_it_raises_an_error_of_its_interface_then_it_is_passed_on(
     error: TieredStorageError,
 ) -> None:
     failures = Failures()
@@ -45,7 +52,21 @@ def test_call_when_it_raises_an_error_of_the_interface_then_it_is_passed_on(
     assert failures.counted == []
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(1), MemoryError(), StopIteration()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        SystemExit(1),
+        MemoryError(),
+        StopIteration(),
+        asyncio.CancelledError(),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        FencedError("lost"),
+        StoppedError("given up"),
+        CorruptError("damaged"),
+    ],
+)
 def test_call_when_it_raises_any_other_error_then_it_is_retriable_and_counted(
     error: BaseException,
 ) -> None:
@@ -55,6 +76,28 @@ def test_call_when_it_raises_any_other_error_then_it_is_retriable_and_counted(
         failures.calls().run("info", raising(error))
 
     assert failures.counted == [("acme:Tape", "info")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedSource(WrappedSource):
+    error: TieredStorageError
+
+    def chunks(self) -> Iterator[memoryview]:
+        raise self.error
+        yield  # A generator, as other sources are.
+
+
+def test_call_when_the_error_is_that_of_its_source_then_it_is_passed_on() -> None:
+    failures, watch = Failures(), CallWatch()
+    stopped = StoppedError("the process stops")
+    source = StoppedSource(source=BytesSource(content=b"abc"), error=stopped)
+    counted = CountedSource(source=source, watch=watch)
+
+    with pytest.raises(StoppedError) as raised:
+        failures.calls().run("create_with_content", lambda: list(counted.chunks()), watch)
+
+    assert raised.value is stopped
+    assert failures.counted == []
 
 
 def test_call_when_its_error_has_a_secret_then_the_secret_is_not_shown() -> None:

@@ -60,7 +60,9 @@ def test_store_when_its_class_reads_its_settings_then_it_opens() -> None:
         ("Refusing", "missing setting"),
         ("Unreachable", "cannot connect"),
         ("Exiting", "SystemExit: 0"),
+        ("Cancelled", "CancelledError"),
         ("WithoutCapabilities", "method=capabilities"),
+        ("Unlicensed", "no licence"),
     ],
 )
 def test_store_when_its_class_cannot_be_used_then_the_class_and_its_key_are_named(

@@ -72,8 +72,12 @@ class Copying(Changed):
         return self._change(found)  # type: ignore[no-any-return]  # what the test says
 
 
+def with_first(found: CopiedSegment, **fields: Any) -> CopiedSegment:
+    return replace(found, objects=(replace(found.objects[0], **fields), *found.objects[1:]))
+
+
 def without_checksum(found: CopiedSegment) -> CopiedSegment:
-    return replace(found, objects=(replace(found.objects[0], crc32c=None), *found.objects[1:]))
+    return with_first(found, crc32c=None)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,8 @@ def without_checksum(found: CopiedSegment) -> CopiedSegment:
         lambda found: replace(found, objects=tuple(reversed(found.objects))),
         lambda found: replace(found, custom_metadata="text"),
         without_checksum,
+        lambda found: with_first(found, length_bytes=-1),
+        lambda found: with_first(found, crc32c="364b3fb7"),
     ],
 )
 def test_copy_when_its_result_does_not_describe_the_planned_objects_then_it_does_not_finish(
@@ -143,6 +149,24 @@ def test_plan_when_a_key_could_be_of_another_segment_then_nothing_is_copied_ther
 
     with pytest.raises(RetriableError, match="a key lacks the segment's id"):
         planned(manager)
+
+
+class WithoutLayout(Changed):
+    def plan_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
+        found = super().plan_objects(segment_id, base_offset, size_bytes=size_bytes)
+        return replace(found, layout=None)  # type: ignore[arg-type]  # a wrong type
+
+
+def test_plan_when_it_names_no_layout_then_retriable_and_counted() -> None:
+    failures = Failures()
+    manager = PluginStorageManager(WithoutLayout(), failures.calls())
+
+    with pytest.raises(RetriableError, match="NoneType instead of str"):
+        planned(manager)
+
+    assert failures.counted == [("acme:Tape", "plan_objects")]
 
 
 def test_copy_when_an_object_exists_already_then_it_is_left_alone() -> None:

@@ -46,6 +46,14 @@ class Lying(MemoryChunkStorage):
         return self.answer  # type: ignore[no-any-return]  # what the test says
 
 
+WRONG_FIELDS: Sequence[tuple[str, Any]] = (
+    ("length_bytes", "1"),
+    ("length_bytes", -1),
+    ("length_bytes", True),
+    ("last_modified_ms", None),
+    ("crc32c", "364b3fb7"),
+    ("attributes", None),
+)
 OTHER = ChunkInfo(name="other", length_bytes=1, last_modified_ms=0)
 
 
@@ -66,8 +74,21 @@ OTHER = ChunkInfo(name="other", length_bytes=1, last_modified_ms=0)
         ("delete_many", lambda store: store.delete_many(["a"]), ()),
         ("delete_many", lambda store: store.delete_many(["a"]), (DeleteOutcome(name="b"),)),
         ("delete_many", lambda store: store.delete_many(["a"]), ({"name": "a"},)),
+        (
+            "delete_many",
+            lambda store: store.delete_many(["a"]),
+            (DeleteOutcome(name="a", error="no"),),  # type: ignore[arg-type]  # a wrong type
+        ),
         ("list", lambda store: list(store.list("")), None),
         ("list", lambda store: list(store.list("")), iter(["a"])),
+        ("list", lambda store: list(store.list("a/")), iter([OTHER])),
+        ("list", lambda store: list(store.list("", after="other")), iter([OTHER])),
+        ("list", lambda store: list(store.list("")), iter([OTHER, OTHER])),
+        ("list", lambda store: list(store.list("")), iter([replace(OTHER, crc32c=1 << 32)])),
+        *(
+            ("info", lambda store: store.info("other"), replace(OTHER, **{field: wrong}))
+            for field, wrong in WRONG_FIELDS
+        ),
     ],
 )
 def test_request_when_its_result_is_wrong_then_it_is_retriable_and_counted(

@@ -23,6 +23,14 @@ class Base:
     def records(self) -> Iterator[int]:
         yield from (1, 2)
 
+    @property
+    def identity(self) -> str:
+        return self.topic
+
+    @classmethod
+    def made_of(cls, text: str) -> int:
+        return int(text)
+
     def untouched(self) -> None:
         raise KeyError("of the base")
 
@@ -42,6 +50,14 @@ class Extending(Base):
     def records(self) -> Iterator[int]:
         yield from super().records()
         raise KeyError(3)
+
+    @property
+    def identity(self) -> str:
+        raise KeyError(self.label)
+
+    @classmethod
+    def made_of(cls, text: str) -> int:
+        return super().made_of(text) + 1
 
 
 class Separate:
@@ -87,6 +103,19 @@ def test_items_when_one_raises_then_it_is_retriable_and_counted() -> None:
     with pytest.raises(RetriableError):
         next(records)
     assert failures == [(f"{MODULE}:Extending", "records")]
+
+
+def test_property_and_class_method_when_they_raise_then_retriable_and_counted() -> None:
+    failures: list[tuple[str, str]] = []
+    found = started("Extending", failures, label="blue")
+
+    with pytest.raises(RetriableError, match="blue"):
+        print(found.identity)  # noqa: T201 - raises
+    with pytest.raises(RetriableError, match="invalid literal"):
+        found.made_of("x")
+
+    assert found.made_of("1") == 2
+    assert failures == [(f"{MODULE}:Extending", name) for name in ("identity", "made_of")]
 
 
 def test_method_when_it_is_not_the_plug_ins_then_its_errors_stay() -> None:
