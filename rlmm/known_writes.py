@@ -90,9 +90,11 @@ class KnownWrites:
         if not self._read_past(barrier):
             raise _not_known(partition, "this process did not read the topic back in time")
         with self._lock:
-            if self._open.get(partition) is not opened:  # Another result was lost meanwhile.
-                raise _not_known(partition, "the brokers did not respond to further writes")
-            del self._open[partition]
+            newest = self._open.get(partition)
+            if newest is opened:
+                del self._open[partition]
+        if newest not in (opened, None):  # Another result was lost meanwhile.
+            raise _not_known(partition, "the brokers did not respond to further writes")
 
     def _settle_after(self, error: UnknownResultError, partition: int) -> None:
         try:

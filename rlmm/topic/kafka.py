@@ -21,7 +21,7 @@ from confluent_kafka import (
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, PublishedPosition, UnknownResultError
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
-from rlmm.topic.kafka_errors import kafka_error
+from rlmm.topic.kafka_errors import kafka_error, replacement
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import RetriableError
@@ -159,11 +159,18 @@ class KafkaTopic(EventTopic):
             self._replace_producer(producer, error.name())
 
     def _replace_producer(self, producer: Producer, reason: str) -> None:
-        """Create a new producer for later writes; running writes keep the old one."""
+        """Create a new producer for later writes; running writes keep the old one.
+
+        If it cannot be created, the old one stays. The next failed write tries again.
+        """
         with self._producer_lock:
             if self._producer is not producer:
                 return
-            self._producer = self._new_producer()
+            try:
+                self._producer = replacement(self._new_producer)
+            except RetriableError as error:
+                _log.warning(LogLine("kept the producer of the metadata topic", error=error))
+                return
         _log.info(LogLine("replaced the producer of the metadata topic", error=reason))
 
     def _new_producer(self) -> Producer:

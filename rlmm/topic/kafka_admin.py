@@ -27,6 +27,7 @@ from rlmm.topic.kafka_errors import (
     finds_no_broker,
     kafka_error,
     map_error,
+    replacement,
 )
 from rlmm.topic.shape import (
     CONFIG_PREFIX,
@@ -158,7 +159,7 @@ class KafkaTopicAdmin:
             if now_s - self._created_s < self._replaced_after_s:
                 return
             self._created_s = now_s
-            self._admin = self._new_client()
+            self._admin = replacement(self._new_client)
         _log.info(LogLine("replaced the admin client of the metadata topic: it found no broker"))
 
     @property

@@ -9,12 +9,17 @@ replacement does no harm.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from confluent_kafka import KafkaError, KafkaException
 
 from rlmm.topic.event_topic import PositionLostError
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 
 REPLACED_AFTER_S = 30.0
+
+ClientT = TypeVar("ClientT")
 
 _NO_BROKER = frozenset(
     {
@@ -54,6 +59,20 @@ def map_error(error: KafkaError, message: str, **context: object) -> TieredStora
     elif error.code() in _TOPIC_GONE:
         kind = NotFoundError
     return kind(message, **context, error=error.name(), reason=error.str())
+
+
+def replacement(create: Callable[[], ClientT]) -> ClientT:
+    """Return a new client that `create` makes.
+
+    Raises RetriableError if it cannot be made now: for example, a PEM file is being replaced.
+    """
+    try:
+        return create()
+    except KafkaException as exception:
+        error = kafka_error(exception)
+        raise RetriableError(
+            "cannot replace a Kafka client", error=error.name(), reason=error.str()
+        ) from exception
 
 
 def kafka_error(exception: KafkaException) -> KafkaError:

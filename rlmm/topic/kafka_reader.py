@@ -23,6 +23,7 @@ from rlmm.topic.kafka_errors import (
     finds_no_broker,
     kafka_error,
     map_error,
+    replacement,
 )
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 from rsm.segment.log_line import LogLine
@@ -179,8 +180,9 @@ class KafkaTopicReader:
             error = kafka_error(exception)
             if not finds_no_broker(error):
                 return
+            new = replacement(self._new_consumer)
             self._consumer.close()
-            self._consumer = self._new_consumer()
+            self._consumer = new
             _log.info(LogLine("replaced the consumer of a topic: it found no broker"))
             raise map_error(error, _CANNOT_READ, topic=self._topic) from exception
 

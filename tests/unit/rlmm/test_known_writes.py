@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 
 import pytest
 
@@ -231,6 +232,25 @@ ALL_KINDS: list[MetadataEvent] = [
     policy(),
     registration(),
 ]
+
+
+def test_settle_when_two_writers_settle_one_write_at_once_then_both_continue() -> None:
+    both_read = Barrier(2)
+    topic = LossyTopic(MemoryLog(ManualClock(), partition_count=1))
+
+    def read_past(_written: PublishedPosition) -> bool:
+        both_read.wait(30)  # Both barriers are read back before one of the writers continues.
+        return True
+
+    writes = KnownWrites(topic, read_past)
+    topic.fates.append(Fate.LOST)
+    with pytest.raises(UnknownResultError):
+        writes.publish(0, encode(trim(10)).key, b"")
+
+    with ThreadPoolExecutor(2) as writers:
+        settled = [writers.submit(writes.settle, 0) for _ in range(2)]
+
+    assert [each.result() for each in settled] == [None, None]
 
 
 @pytest.mark.parametrize("event", ALL_KINDS, ids=lambda event: type(event).__name__)
