@@ -11,7 +11,7 @@ segment.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
 from rlmm.events.event import Event
 from rlmm.events.registry import PARTITION_FAMILIES, TOPIC_FAMILIES, family_of, family_of_kind
+from rlmm.events.segment import segment_keys
 from rlmm.follow.assignment import Assignment
 from rlmm.follow.follower import Follower, FollowerSettings
 from rlmm.follow.follower_thread import FollowerThread
@@ -33,7 +34,6 @@ from rlmm.positions import CLUSTER_PARTITION
 from rlmm.record_keys import (
     CLUSTER_KINDS,
     RecordKey,
-    RecordKind,
     partition_subject,
     segment_subject,
 )
@@ -42,7 +42,6 @@ from rlmm.spi import (
     Readiness,
 )
 from rlmm.state.partition_state import RemotePartitionDeleteState
-from rlmm.state.segment_entry import SegmentEntry
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -190,7 +189,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for family in PARTITION_FAMILIES
             for key in family.keys_ending_with(segment_id, self._cache)
         ]
-        for key in (*ending, *_segment_keys(purged)):
+        for key in (*ending, *segment_keys(purged)):
             self._writes.publish(partition, key.to_bytes(), None)
         left = len(purged) - 1
         _log.info(LogLine("wrote a segment's tombstones", segment_id=segment_id, left_before=left))
@@ -207,7 +206,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                     partition=topic_id_partition,
                 )
             left[subject] = entry
-        keys = list(_segment_keys(left))
+        keys = list(segment_keys(left))
         keys += [
             key
             for family in PARTITION_FAMILIES
@@ -242,14 +241,26 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
     ) -> frozenset[TopicIdPartition]:
+        try:
+            followed = self._followed(partitions)
+        except RetriableError as error:
+            _log_no_end(error)
+            return frozenset()
+        read = self._those_read(frozenset(followed.values()), timeout_ms)
+        return frozenset(tip for tip, partition in followed.items() if partition in read)
+
+    def is_cluster_current(self, *, timeout_ms: int | None = None) -> bool:
+        return bool(self._those_read(frozenset({CLUSTER_PARTITION}), timeout_ms))
+
+    def _those_read(self, partitions: frozenset[int], timeout_ms: int | None) -> frozenset[int]:
+        """Return the metadata partitions that are read to their present end, after one wait."""
         if timeout_ms is None:
             timeout_ms = self._settings.consume_wait_ms
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         try:
-            followed = self._followed(partitions)
-            ends = self._ends_of(frozenset(followed.values()), timeout_ms)
+            ends = self._ends_of(partitions, timeout_ms)
         except RetriableError as error:
-            _log.info(LogLine("cannot read the end of the metadata topic", error=error))
+            _log_no_end(error)
             return frozenset()
 
         def has_reached_end(partition: int) -> bool:
@@ -257,8 +268,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             return partition in self._follower.caught_up and self._progress.has_reached(end)
 
         left_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
-        self._wait_applied(lambda: all(map(has_reached_end, set(followed.values()))), left_ms)
-        return frozenset(tip for tip, partition in followed.items() if has_reached_end(partition))
+        self._wait_applied(lambda: all(map(has_reached_end, partitions)), left_ms)
+        return frozenset(filter(has_reached_end, partitions))
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         # This raises at once unless all metadata is followed.
@@ -274,6 +285,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
     def broker_time_ms(self) -> int:
         return self._progress.broker_time_ms
+
+    def cluster_time_ms(self) -> int:
+        read = self._progress.positions.get(CLUSTER_PARTITION)
+        return 0 if read is None else read.append_time_ms
 
     def close(self) -> None:
         if self._closed:
@@ -374,13 +389,5 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return True
 
 
-def _segment_keys(entries: Mapping[bytes, SegmentEntry]) -> Iterator[RecordKey]:
-    """Yield the keys of all remaining records of these segments, by subject, in removal order.
-
-    If the removal stops early, the remaining records must not look like a live segment to a process
-    that never reads the removed ones. So refused records come first, then accepted ones in log
-    order.
-    """
-    for subject, entry in entries.items():
-        for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):
-            yield RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
+def _log_no_end(error: RetriableError) -> None:
+    _log.info(LogLine("cannot read the end of the metadata topic", error=error))

@@ -8,8 +8,9 @@
 A process that registers as stopped is gone at once. A process that does not read back its own
 heartbeats is not ready after three intervals, by the same function (`has_missed_heartbeats`).
 
-Managers and gateways use the brokers' clock, so that a replayed registration does not revive a dead
-process. For a command, that clock stops while no process writes; `now_of` then returns the time of
+Managers and gateways use the brokers' clock, as the newest record about the cluster shows it. So a
+replayed registration does not revive a dead process, and no process looks gone while its heartbeats
+cannot be read. For a command, that clock stops while no process writes; `now_of` then returns the time of
 the command's own clock.
 """
 

@@ -206,6 +206,21 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
         """Return a lower bound of the brokers' clock: the newest applied LogAppendTime, or 0."""
 
     @abstractmethod
+    def cluster_time_ms(self) -> int:
+        """Return the newest applied LogAppendTime of the records about the cluster, or 0.
+
+        Heartbeats are compared with it: while this process cannot read registrations, other records
+        must not make their processes look gone.
+        """
+
+    @abstractmethod
+    def is_cluster_current(self, *, timeout_ms: int | None = None) -> bool:
+        """Wait until all present policies, pauses and registrations are applied; False if not.
+
+        The default of `timeout_ms` is that of `caught_up`.
+        """
+
+    @abstractmethod
     def changed_partitions(self, since_count: int) -> ChangedPartitions:
         """Return the partitions that changed since the `count` of an earlier result; never waits.
 

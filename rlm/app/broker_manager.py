@@ -320,5 +320,5 @@ class BrokerManager:
             clock=self._clock,
         )
 
-    def _count_failure(self, task: str, error: Exception) -> None:
+    def _count_failure(self, task: str, error: BaseException) -> None:
         self._metrics.task_failures.labels(task, type(error).__name__).inc()

@@ -227,7 +227,7 @@ def _leadership(
             registrations(ports.metadata),
             broker_id=description.broker_id,
             process_id=description.process_id,
-            broker_ms=ports.metadata.broker_time_ms(),
+            broker_ms=ports.metadata.cluster_time_ms(),
         )
 
     return Leadership(

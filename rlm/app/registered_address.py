@@ -120,7 +120,7 @@ class RegisteredAddress:
                 broker_id=self._node_id,
                 registrations=registrations(self._metadata),
                 brokers=self._advertised_brokers(brokers),
-                broker_time_ms=self._metadata.broker_time_ms(),
+                broker_time_ms=self._metadata.cluster_time_ms(),
             ),
         )
         self._note(decided.registered, decided.problem or None)

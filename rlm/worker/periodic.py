@@ -35,8 +35,8 @@ class Periodic:
     comparison ignores numbers, because repeated errors can differ in a count or a time. The memory
     for this comparison is limited to 16 errors; then it starts again. The processes of a host start
     together. So a RetriableError before the first success is logged at INFO in the first 10 s. Any
-    other exception is a bug: it is logged with its stack trace, and the work continues.
-    Thread-safe.
+    other exception is a bug, or the panic of a library: it is logged with its stack trace, and the
+    work continues. Thread-safe.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Periodic:
         step: Callable[[], object],
         *,
         interval_ms: int,
-        failed: Callable[[str, Exception], None],
+        failed: Callable[[str, BaseException], None],
         clock: Clock,
     ) -> None:
         self._name = name
@@ -55,7 +55,7 @@ class Periodic:
         self._clock = clock
         self._beginning_ends_ms: int | None = None
         self._logged: set[tuple[int, str]] = set()
-        self._problem: Exception | None = None
+        self._problem: BaseException | None = None
         self._stopping = Event()
         self._ending = Event()
         self._woken = Event()
@@ -67,7 +67,7 @@ class Periodic:
         self._beginning_ends_ms = self._clock.monotonic_ms() + _BEGINNING_MS
         self._thread.start()
 
-    def problem(self) -> Exception | None:
+    def problem(self) -> BaseException | None:
         """Return the exception of the last run; None if the run succeeded or no run has ended."""
         with self._lock:
             return self._problem
@@ -113,13 +113,13 @@ class Periodic:
             self._woken.wait(pause_ms / 1000)
 
     def _run_step(self) -> None:
-        problem: Exception | None = None
+        problem: BaseException | None = None
         try:
             self._step()
         except TieredStorageError as error:
             problem = error
             self._log(error)
-        except Exception as error:  # noqa: BLE001 - the loop must survive a bug in `step`
+        except BaseException as error:  # noqa: BLE001 - the loop must survive any bug in `step`
             problem = error
             _log.exception(LogLine("task failed", task=self._name))
         if problem is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -220,6 +220,18 @@ class DeadLetteredFamily(
         records = with_record(before, ACCEPTED, event_id)
         state.put_segment(subject, before._replace(records=records, is_dead_lettered=True))
         return None
+
+
+def segment_keys(entries: Mapping[bytes, SegmentEntry]) -> Iterator[RecordKey]:
+    """Yield the keys of all remaining records of these segments, by subject, in removal order.
+
+    If the removal stops early, the remaining records must not look like a live segment to a process
+    that never reads the removed ones. So refused records come first, then accepted ones in log
+    order.
+    """
+    for subject, entry in entries.items():
+        for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):
+            yield RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
 
 
 def _record_key(segment_id: RemoteLogSegmentId, event_id: UUID) -> RecordKey:

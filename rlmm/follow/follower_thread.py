@@ -71,7 +71,7 @@ class FollowerThread:
             self._called_ms = self._clock.monotonic_ms()
             try:
                 pause_ms = self._follower.step()
-            except Exception:  # noqa: BLE001 - the loop survives a bug, as the cache is usable
+            except BaseException:  # noqa: BLE001 - the loop survives a bug, as the cache is usable
                 _log.exception("cannot follow the metadata topic: unexpected error, trying again")
                 pause_ms = _BUG_PAUSE_MS
             if pause_ms:

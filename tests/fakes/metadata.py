@@ -66,6 +66,10 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         self.refresh()
         return super().broker_time_ms()
 
+    def cluster_time_ms(self) -> int:
+        self.refresh()
+        return super().cluster_time_ms()
+
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         self.refresh()
         return super().partition_state(topic_id_partition)

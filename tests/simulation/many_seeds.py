@@ -14,7 +14,7 @@ from multiprocessing import get_context
 
 from tests.simulation.simulation import STEPS, Failure, Simulation
 
-_SEEDS_AT_ONCE = 20
+_SEEDS_AT_ONCE = 4
 _HOUR_MS = 3_600_000
 
 

@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(process_type=WithAnyLineage, seed=3, favored={cut_off: 10, elect_unclean: 10, work: 40}),
     Mutant(process_type=WithoutIncarnation, favored={start_another: 10}),
     Mutant(process_type=WithoutFencing, favored={start_another: 10, elect_clean: 5}),
-    Mutant(process_type=WithoutExpectedState, seed=433, favored={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutExpectedState, seed=559, favored={start_another: 10, run_job: 25}),
     Mutant(process_type=WithoutReadingPast, seed=2),
     Mutant(
         process_type=WithoutDeadline, seed=63, favored={pass_time: 60, work: 60, elect_clean: 10}

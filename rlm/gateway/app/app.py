@@ -162,7 +162,7 @@ def _parts(
     return parts
 
 
-def _count_failures(metrics: Metrics) -> Callable[[str, Exception], None]:
+def _count_failures(metrics: Metrics) -> Callable[[str, BaseException], None]:
     return lambda task, error: metrics.task_failures.labels(task, type(error).__name__).inc()
 
 

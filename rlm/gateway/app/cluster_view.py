@@ -79,7 +79,7 @@ class LiveFacts:
         self._ask_cluster(frozenset(policy.topic for policy in policies))
         self._context = GatewayContext(
             topology=self._routing.topology(
-                registrations(self._metadata), self._metadata.broker_time_ms()
+                registrations(self._metadata), self._metadata.cluster_time_ms()
             ),
             topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
             metadata=self._metadata,

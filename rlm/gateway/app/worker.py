@@ -61,7 +61,7 @@ class GatewayWorker:
         reporter: Step,
         heartbeat_interval_ms: int,
         clean_interval_ms: int,
-        failed: Callable[[str, Exception], None],
+        failed: Callable[[str, BaseException], None],
         clock: Clock,
         serving: ExitStack,
         resources: ExitStack,

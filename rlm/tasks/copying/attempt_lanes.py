@@ -273,9 +273,8 @@ class AttemptRunner:
     def _copy_next(self, job: _CopyJob) -> Job | None:
         """Copy the next segment; return the next job if the copy succeeded and work remains."""
         task = job.work.task
-        if self._stopped(task) or not self.is_wanted(task.topic_id_partition):
-            return None
-        if not self._copy_one(job):
+        is_due = not self._stopped(task) and self.is_wanted(task.topic_id_partition)
+        if not (is_due and self._copy_one(job)):
             return None
         following = job.work.following()
         return None if following is None else replace(job, work=following)
@@ -328,8 +327,7 @@ class AttemptRunner:
     def _end(self, job: _CopyJob, segment_id: UUID) -> bool:
         """End an attempt, and return whether it was written off or has ended before."""
         with self._lock:
-            was_over = job.attempt is None
-            job.attempt = None
+            was_over, job.attempt = job.attempt is None, None
             self._hanging.discard(segment_id)
         return was_over
 

@@ -121,7 +121,7 @@ class PartitionViews:
             limits=self._limits,
             untierable=self.outlook.untierable.get(tip.topic_id),
             is_store_reachable=self.outlook.is_store_reachable,
-            gateways=live_gateways(registrations(self._metadata), self._metadata.broker_time_ms()),
+            gateways=live_gateways(registrations(self._metadata), self._metadata.cluster_time_ms()),
             policy_position=policy_position,
             newer=self._metadata.newer_record(tip),
             copy_failure=(task.stream_history if is_streamed else task.copying).failure,

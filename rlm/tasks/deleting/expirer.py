@@ -117,8 +117,8 @@ class Expirer:
         """
         if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             return False
-        broker_ms = self._metadata.broker_time_ms()
-        return bool(live_gateways(registrations(self._metadata), broker_ms))
+        now_ms = self._metadata.cluster_time_ms()
+        return bool(live_gateways(registrations(self._metadata), now_ms))
 
     def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
         metadata = action.record.metadata

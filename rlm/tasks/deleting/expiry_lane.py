@@ -29,7 +29,13 @@ from rlmm.events.log_start import LogStartAdvanced
 from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy, topic_policy
 from rlmm.spi import SegmentRecord
-from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
+from rsm.segment.errors import (
+    FencedError,
+    RetriableError,
+    StoppedError,
+    TieredStorageError,
+    UnsupportedError,
+)
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -153,7 +159,7 @@ class ExpiryLanes:
             return False
         try:
             require()
-        except (FencedError, RetriableError, StoppedError) as error:
+        except (FencedError, RetriableError, StoppedError, UnsupportedError) as error:
             attempts = self._proof_pauses.record_failure(segment_id).count
             if attempts == 1:
                 what = "postponed deleting or giving up a segment"

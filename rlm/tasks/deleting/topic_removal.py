@@ -34,7 +34,7 @@ from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy, topic_policies
 from rlmm.events.registration import registrations
 from rlmm.state.partition_state import RemotePartitionDeleteState
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState, Writer
@@ -176,7 +176,7 @@ class TopicRemoval:
             topic_id,
             registrations(self._metadata),
             own_id=self._node_id,
-            broker_ms=self._metadata.broker_time_ms(),
+            broker_ms=self._metadata.cluster_time_ms(),
         )
         return remover == self._node_id
 
@@ -247,6 +247,8 @@ class TopicRemoval:
 
     def _carry_on(self, tip: TopicIdPartition) -> None:
         try:
+            if not self._metadata.is_cluster_current():
+                raise RetriableError("cannot find out whether deletions are paused")
             while self._may_continue(tip):
                 remains = self._remains(tip)
                 if not self._carry_out(tip, plan_removal(remains), remains):
@@ -275,7 +277,7 @@ class TopicRemoval:
             ),
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             orphan_grace_ms=self._orphan_grace_ms,
-            gateways=live_gateways(registrations(self._metadata), self._metadata.broker_time_ms()),
+            gateways=live_gateways(registrations(self._metadata), self._metadata.cluster_time_ms()),
         )
 
     def _carry_out(

@@ -122,7 +122,10 @@ class Trimmer:
         own = (trim.offset for trim in state.trims if trim.leader_epoch == epoch)
         trim = LogStart(max((plan.offset, *own)), epoch)
         if trim in state.trims and state.lineage == plan.lineage:
-            return True
+            is_read = self._metadata.caught_up(tip, timeout_ms=self._plan_max_age_ms)
+            if not is_read:
+                _warn("gave up a trim", plan.task, "the metadata was not read to its end in time")
+            return is_read
         try:
             result = self._metadata.publish(
                 LocalLogTrimmed(
@@ -170,8 +173,8 @@ class Trimmer:
     ) -> bool:
         """Return whether the records to trim are still stored, or need not be.
 
-        The metadata has been read up to the trim's record. Records below the log start or the local
-        start need not be stored. A damaged segment does not count as stored.
+        The metadata has been read at least up to the trim's record. Records below the log start or
+        the local start need not be stored. A damaged segment does not count as stored.
         """
         state = self._metadata.partition_state(tip)
         start_offset = max(local_start_offset, state.log_start_offset or 0)

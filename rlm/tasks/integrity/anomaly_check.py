@@ -22,7 +22,7 @@ from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlm.tasks.leadership.partition_task import DamageCheck, PartitionTask
 from rlmm.events.anomaly import NoAnomalyRoomError, clear_anomaly
 from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rsm.segment.errors import RetriableError, StoppedError
+from rsm.segment.errors import RetriableError, StoppedError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -244,10 +244,13 @@ class AnomalyCheck:
     def _faults(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool
     ) -> tuple[ObjectFault, ...] | None:
-        """Return the damaged objects; None if the store cannot answer or the process stops."""
+        """Return the damaged objects; None if they cannot be checked now.
+
+        The store may not answer, the process may stop, or the segment's layout may be unknown.
+        """
         try:
             return self._check.faults(metadata, read=read)
-        except (RetriableError, StoppedError) as error:
+        except (RetriableError, StoppedError, UnsupportedError) as error:
             what = "postponed a check of stored objects"
             _log.info(LogLine(what, segment_id=metadata.segment_id, error=error))
             return None

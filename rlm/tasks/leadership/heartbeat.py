@@ -135,7 +135,7 @@ class HeartbeatWatch:
             self._last_ms = self._clock.monotonic_ms()
 
     def with_problems(
-        self, reasons: Sequence[str], failure: Exception | None, *, is_metadata_ready: bool
+        self, reasons: Sequence[str], failure: BaseException | None, *, is_metadata_ready: bool
     ) -> tuple[str, ...]:
         """Return why the process is not ready: each reason once, heartbeat problems last.
 

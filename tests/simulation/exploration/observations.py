@@ -139,6 +139,9 @@ class ObservedMetadata(FreshMetadata):
     def broker_time_ms(self) -> int:
         return self._noted(super().broker_time_ms())
 
+    def cluster_time_ms(self) -> int:
+        return self._noted(super().cluster_time_ms())
+
     def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
         if isinstance(event, LocalLogTrimmed | LogStartAdvanced | GapsRecorded):
             tip = event.topic_id_partition

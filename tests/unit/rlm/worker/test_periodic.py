@@ -31,14 +31,14 @@ class Steps:
     """Steps with scripted errors, and the levels that they were logged with."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.clock = FakeClock()
         self.done = 0
         self.periodic = _periodic(self._step, self.clock)
         self._caplog = caplog
         caplog.set_level(logging.INFO, "rlm.worker.periodic")
 
-    def run(self, error: Exception | None) -> None:
+    def run(self, error: BaseException | None) -> None:
         """Run one step, which raises this error or none."""
         self.error = error
         before = self.done
@@ -122,6 +122,18 @@ def test_failure_when_it_becomes_another_then_is_logged_again(
     steps.run(RetriableError("not registered in the cluster"))
 
     assert steps.levels() == ["WARNING", "WARNING"]
+
+
+def test_step_when_a_library_panics_then_is_logged_and_repeated(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The panic of an extension in Rust is no Exception."""
+    steps = Steps(caplog)
+
+    steps.run(SystemExit("panicked"))
+    steps.run(None)
+
+    assert steps.levels() == ["ERROR"]
 
 
 def test_step_when_woken_then_does_not_wait_for_the_interval() -> None:
