@@ -1,9 +1,10 @@
 """Writes objects, then verifies them against their source.
 
 An object is verified when its length in the store equals the source's length, and its checksum
-matches if the store keeps one. The store's binding checks both at the creation; otherwise, this
-module requests and checks them. With read-back enabled, it also reads the object. It does not know
-what the objects mean.
+matches if the store keeps one. Some stores confirm the content when they create an object
+(`has_confirmed_creation`). For other stores, this module requests the length and the checksum, and
+compares them. With read-back enabled, it also reads the object. It does not know what the objects
+mean.
 
 Memory: one piece of the source; one piece of the object for the read-back.
 """

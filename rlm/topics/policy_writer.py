@@ -38,6 +38,7 @@ class PolicyWriter:
             raise RetriableError(
                 "cannot find out whether a policy is current: the metadata was not read in time",
                 topic=policy.topic,
+                advice="Try again when the cluster responds",
             )
         return self.current(policy.topic_id) == policy
 

@@ -6,7 +6,7 @@ import re
 
 from rsm.segment.errors import InvalidConfigError
 
-# Control characters, and surrogates, because UTF-8 cannot encode them.
+# Names contain no control characters, and no surrogates, because UTF-8 cannot encode surrogates.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 

@@ -167,7 +167,7 @@ class Export:
         return files, [part for part in parts if isinstance(part, Hole)], lost
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
-        """Export several files at a time; retry ranges that failed temporarily after the others."""
+        """Export several files at a time; retry temporary failures after all other ranges."""
         queue = deque(files)
         total_bytes = sum(each.size_bytes for each in files)
         at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism

@@ -248,7 +248,9 @@ class TopicRemoval:
     def _carry_on(self, tip: TopicIdPartition) -> None:
         try:
             if not self._metadata.is_cluster_current():
-                raise RetriableError("cannot find out whether deletions are paused")
+                raise RetriableError(
+                    "cannot find out whether deletions are paused: the metadata was not read in time"
+                )
             while self._may_continue(tip):
                 remains = self._remains(tip)
                 if not self._carry_out(tip, plan_removal(remains), remains):
