@@ -54,27 +54,30 @@ class ApiListener:
     def start(self, serve: Callable[[socket.socket], HttpServer]) -> None:
         """Start the server that `serve` creates for the socket, as soon as the socket is bound.
 
-        Call this only once.
+        Call this only once. Raises RetriableError if the server's thread cannot start.
         """
         with self._lock:
             self._serve = serve
-            self._start_server()
+            if self._bound is not None:
+                self._server = self._started_server(self._bound)
 
     def listen_at(self, host: str) -> HostPort:
         """Return the bound address; if there is none, bind a free port of the IP address `host`.
 
         If this host has lost an address that an earlier call bound, binds `host` instead. Raises
-        RetriableError if `host` cannot be bound, or after `stop`.
+        RetriableError if `host` cannot be bound, if the server's thread cannot start, or after
+        `stop`.
         """
         with self._lock:
             if self._is_stopped:
                 raise RetriableError("cannot bind the HTTP API: it has stopped")
             if self._bound is None or self._must_move(self._bound, host):
                 server, before = self._server, self._bound
-                self._bound, self._server = _bind_free_port(host), None
-                self._start_server()
+                self._bound, self._server = self._serve_at(host)
                 with suppress(RetriableError):  # Clients can no longer reach the old server.
                     _stop(server, before)
+            elif self._server is None:
+                self._server = self._started_server(self._bound)
             return bound_address(self._bound)
 
     def stop(self) -> None:
@@ -91,11 +94,25 @@ class ApiListener:
         before = bound_address(bound).host
         return self._may_move and before != host and not self._has_address(before)
 
-    def _start_server(self) -> None:
-        if self._bound is None or self._serve is None or self._server is not None:
-            return
-        self._server = self._serve(self._bound)
-        self._server.start()
+    def _serve_at(self, host: str) -> tuple[socket.socket, HttpServer | None]:
+        """Bind a free port of `host` and serve it; close its socket on failure."""
+        bound = _bind_free_port(host)
+        try:
+            return bound, self._started_server(bound)
+        except BaseException:
+            bound.close()
+            raise
+
+    def _started_server(self, bound: socket.socket) -> HttpServer | None:
+        """Start a server on `bound`; return None before `start`."""
+        if self._serve is None:
+            return None
+        server = self._serve(bound)
+        try:
+            server.start()
+        except RuntimeError as error:  # No thread can be started.
+            raise RetriableError("cannot serve the HTTP API", reason=error) from error
+        return server
 
 
 def _bind_free_port(host: str) -> socket.socket:

@@ -184,8 +184,8 @@ class AzureKeys(StoreChoice):
         default=30_000,
         validation_alias="rsm.config.storage.azure.timeout.ms",
         description="How long each phase of an attempt of a request may take: to connect, and to "
-        "wait for a response. Higher: a request survives a slow store longer, and copies stop "
-        "later if the store is down.",
+        "wait for data. Also the maximum time of the read of a range. Higher: a request survives a "
+        "slow store longer, and copies stop later if the store is down.",
     )
 
     def azure_settings(self, stream_buffer_bytes: int | None = None) -> AzureSettings:

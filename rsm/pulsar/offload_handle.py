@@ -75,8 +75,8 @@ class OffloadHandle:
     Thread-safe. The handle takes concurrent offers one at a time; the callers must ensure their
     order. Only `result`, `wait_for_room` and `abort` wait for the store. After an error of the
     store, each method except `abort` raises that error, and the handle deletes what it may have
-    written, if the store permits it. The upload stays open until you call `seal` or `abort`, or
-    `result` on a full handle.
+    written, if the store permits it. RetriableError is such an error if the handle's thread cannot
+    start. The upload stays open until you call `seal` or `abort`, or `result` on a full handle.
 
     Memory: `buffer_bytes`; more if a large entry and the block before it do not fit. The handle
     starts one thread when the first block is complete.

@@ -39,7 +39,10 @@ class EndpointListener(Protocol):
     """Accepts clients at endpoints (rlm.gateway.listener.server_thread)."""
 
     def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint, and own its socket. Raises RetriableError if it cannot."""
+        """Accept clients at an endpoint, and own its socket, which it closes on failure.
+
+        Raises RetriableError if it cannot accept clients.
+        """
 
     def close(self, endpoint: Endpoint) -> None:
         """Stop accepting clients at an endpoint; its open connections continue."""

@@ -21,7 +21,9 @@ class ServerThread:
     Call `start` at most once. `stop` is idempotent, and `start` need not have been called.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, open_timeout_s: float = _OPEN_S) -> None:
+        """`open_timeout_s` limits the start of the loop, and the opening of each endpoint."""
+        self._open_timeout_s = open_timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: GatewayServer | None = None
         self._ending: asyncio.Event | None = None
@@ -47,12 +49,22 @@ class ServerThread:
         """Accept clients at an endpoint, and own its socket.
 
         Before `start`, only registers the endpoint, which `start` then opens. Raises RetriableError
-        if the endpoint cannot accept clients.
+        if the endpoint cannot accept clients. The socket is then closed; if the loop has begun to
+        open the endpoint, the loop closes it later.
         """
         if self._loop is None or self._server is None:
             self._endpoints_before.append(endpoint)
-        else:
-            self._wait(asyncio.run_coroutine_threadsafe(self._server.open(endpoint), self._loop))
+            return
+        opened: Future[None] = Future()
+        asyncio.run_coroutine_threadsafe(_open(self._server, endpoint, opened), self._loop)
+        try:
+            self._wait(opened)
+        except RetriableError:
+            if opened.cancel():  # The loop has not begun to open the endpoint, and never will.
+                endpoint.listener.close()
+            else:
+                opened.add_done_callback(lambda _: self.close(endpoint))
+            raise
 
     def close(self, endpoint: Endpoint) -> None:
         """Stop accepting clients at an endpoint; its open connections continue."""
@@ -78,7 +90,7 @@ class ServerThread:
 
     def _wait(self, started: Future[None]) -> None:
         try:
-            started.result(_OPEN_S)
+            started.result(self._open_timeout_s)
         except (OSError, FutureTimeoutError) as error:
             raise RetriableError("cannot accept clients", reason=error) from error
 
@@ -89,3 +101,15 @@ class ServerThread:
         self._started.set_result(None)
         await self._ending.wait()
         await self._server.stop()
+
+
+async def _open(server: GatewayServer, endpoint: Endpoint, opened: Future[None]) -> None:
+    """Open the endpoint, unless the caller has canceled `opened`."""
+    if not opened.set_running_or_notify_cancel():
+        return
+    try:
+        await server.open(endpoint)
+    except BaseException as error:  # noqa: BLE001 - the caller gets it
+        opened.set_exception(error)
+    else:
+        opened.set_result(None)

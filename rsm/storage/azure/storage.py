@@ -11,12 +11,15 @@ Memory: that of rsm.storage.uploads.part_senders, the range being read, and a pa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 from uuid import uuid4
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
+from azure.core.pipeline import PipelineResponse
 from azure.storage.blob import (
     BlobBlock,
     BlobClient,
@@ -25,7 +28,7 @@ from azure.storage.blob import (
     ExponentialRetry,
 )
 
-from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.azure.errors import is_past_the_end, is_taken, store_error
@@ -67,7 +70,7 @@ class AzureChunkStorage(ObjectChunkStorage):
     def __init__(
         self, settings: AzureSettings, *, observe: RequestObserver = ignore_request
     ) -> None:
-        timeout_s = settings.attempt_timeout_ms / 1000
+        timeout_s = self._read_timeout_s = settings.attempt_timeout_ms / 1000
         try:
             self._container = ContainerClient.from_connection_string(
                 settings.connection_string,
@@ -205,10 +208,14 @@ class AzureChunkStorage(ObjectChunkStorage):
             return self._container.get_blob_client(name).get_blob_properties()
 
     def _read(self, name: str, positions: ByteRange) -> bytes:
+        deadline = _ReadDeadline(name, time.monotonic() + self._read_timeout_s)
         with self._errors_of(name):
             try:
                 response = self._container.download_blob(
-                    name, offset=positions.start_position, length=len(positions)
+                    name,
+                    offset=positions.start_position,
+                    length=len(positions),
+                    raw_response_hook=deadline.limit,
                 )
                 content = response.readall()
             except HttpResponseError as error:
@@ -225,6 +232,50 @@ class AzureChunkStorage(ObjectChunkStorage):
         except AzureError as error:
             container = self._container.container_name
             raise store_error(error, name=name, container=container) from error
+
+
+class _ReadDeadline:
+    """Represents the end of the time for all responses of one read.
+
+    The SDK calls `limit` for each response, and passes on a body only when it is complete.
+    """
+
+    def __init__(self, name: str, deadline_s: float) -> None:
+        self._name = name
+        self._deadline_s = deadline_s
+
+    def limit(self, response: PipelineResponse[Any, Any]) -> None:
+        """Limit the time of the body. Raises RetriableError if the time is over."""
+        received = response.http_response.internal_response
+        try:
+            self.check()
+        except RetriableError:
+            received.close()
+            raise
+        received.raw = _LimitedBody(received.raw, self)
+
+    def check(self) -> None:
+        """Raise RetriableError if the time is over."""
+        if time.monotonic() > self._deadline_s:
+            raise RetriableError(
+                "cannot read the chunk: the store responds too slowly", name=self._name
+            )
+
+
+class _LimitedBody:
+    """Presents urllib3's response, which the SDK reads; ends it at the deadline."""
+
+    def __init__(self, body: Any, deadline: _ReadDeadline) -> None:  # noqa: ANN401 - as the SDK
+        self._body = body
+        self._deadline = deadline
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._body, name)
+
+    def stream(self, *args: object, **options: object) -> Iterator[bytes]:
+        for piece in self._body.stream(*args, **options):
+            self._deadline.check()
+            yield piece
 
 
 def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import PartBounds
 
 T = TypeVar("T")
@@ -48,9 +49,18 @@ class PushedContent(Generic[T]):
             raise self._reason
 
     def start(self, request: Callable[[], T], *, name: str) -> None:
-        """Run `request`, which reads this source, in a thread with this name."""
-        self._thread = threading.Thread(target=self._run, args=(request,), name=name, daemon=True)
-        self._thread.start()
+        """Run `request`, which reads this source, in a thread with this name.
+
+        If the thread cannot start, raises RetriableError, which is then the request's error, too.
+        """
+        thread = threading.Thread(target=self._run, args=(request,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # No thread can be started.
+            failure = RetriableError("cannot start the upload", reason=error)
+            self._result.set_exception(failure)
+            raise failure from error
+        self._thread = thread
 
     def end(self) -> None:
         """End the content; the request may still run. Idempotent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -181,9 +182,8 @@ def test_any_request_when_the_container_is_not_there_then_never_not_found(
     azure_settings: AzureSettings,
 ) -> None:
     """Scenario 116: nothing may be taken for deleted because the container is wrong."""
-    storage = AzureChunkStorage(replace(azure_settings, container="of-nobody"))
-
-    assert_never_not_found(storage, "the container does not exist")
+    with closing(AzureChunkStorage(replace(azure_settings, container="of-nobody"))) as storage:
+        assert_never_not_found(storage, "the container does not exist")
 
 
 def test_check_access_when_the_key_is_wrong_then_one_clear_error(
@@ -193,8 +193,11 @@ def test_check_access_when_the_key_is_wrong_then_one_clear_error(
     key = base64.b64encode(b"another key").decode()
     wrong = replace(azure_settings, connection_string=server.connection_string(key))
 
-    with pytest.raises(RetriableError, match=r"denies this|credentials"):
-        AzureChunkStorage(wrong).check_access()
+    with (
+        closing(AzureChunkStorage(wrong)) as storage,
+        pytest.raises(RetriableError, match=r"denies this|credentials"),
+    ):
+        storage.check_access()
 
 
 def test_open_when_the_connection_string_is_none_then_refused(

@@ -92,7 +92,7 @@ async def relay_world(
     )
     upstream = HostPort(host=_LOOPBACK, port=broker.sockets[0].getsockname()[1])
     with ThreadPoolExecutor(1) as pool:
-        parts = change(_parts(pool))
+        parts = change(gateway_parts(pool))
         server = GatewayServer(parts)
         server.start()
         listener = listener or socket.create_server((_LOOPBACK, 0))
@@ -114,7 +114,8 @@ async def relay_world(
             await broker.wait_closed()
 
 
-def _parts(pool: ThreadPoolExecutor) -> GatewayParts:
+def gateway_parts(pool: ThreadPoolExecutor) -> GatewayParts:
+    """Return the parts of a gateway that reads nothing from a store."""
     clock = ManualClock()
     return GatewayParts(
         session=SessionWorld().parts,

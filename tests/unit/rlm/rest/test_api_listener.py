@@ -15,6 +15,7 @@ from rlm.rest.http_server import HttpServer, bind_listener
 from rlm.rest.worker_api import healthy
 from rsm.segment.errors import RetriableError
 from tests.services import plain_http
+from tests.thread_starts import no_thread_starts
 
 
 def _serve(bound: socket.socket) -> HttpServer:
@@ -101,6 +102,46 @@ def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one()
         with pytest.raises(httpx.ConnectError):
             _answers(before)
         assert listener.listen_at("127.0.0.2") == after
+    finally:
+        listener.stop()
+
+
+@pytest.mark.parametrize("is_bound_before", [False, True])
+def test_listener_when_no_thread_starts_then_retriable_and_the_next_call_serves(
+    *, is_bound_before: bool
+) -> None:
+    listener = ApiListener()
+    if is_bound_before:
+        listener.listen_at("127.0.0.1")
+    with no_thread_starts():
+        if is_bound_before:
+            with pytest.raises(RetriableError, match="cannot serve the HTTP API"):
+                listener.start(_serve)
+        else:
+            listener.start(_serve)
+        with pytest.raises(RetriableError, match="cannot serve the HTTP API"):
+            listener.listen_at("127.0.0.1")
+    try:
+        assert _answers(listener.listen_at("127.0.0.1"))
+    finally:
+        listener.stop()
+
+
+def test_listener_when_no_thread_starts_for_the_new_address_then_the_old_one_serves_on() -> None:
+    lost: set[str] = set()
+    listener = ApiListener(has_address=lambda host: host not in lost)
+    listener.start(_serve)
+    try:
+        before = listener.listen_at("127.0.0.1")
+        lost.add("127.0.0.1")
+
+        with no_thread_starts(), pytest.raises(RetriableError):
+            listener.listen_at("127.0.0.2")
+
+        assert _answers(before)
+        after = listener.listen_at("127.0.0.2")
+        assert after.host == "127.0.0.2"
+        assert _answers(after)
     finally:
         listener.stop()
 

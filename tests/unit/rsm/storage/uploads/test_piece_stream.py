@@ -5,6 +5,7 @@ import pytest
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import PartBounds, parts_of
 from rsm.storage.uploads.piece_stream import PieceBuffer, PieceStream, PushedContent
+from tests.thread_starts import no_thread_starts
 
 
 def reading(stream: PushedContent[bytes]) -> bytes:
@@ -179,3 +180,15 @@ def test_result_when_the_request_runs_then_after_its_end() -> None:
 
 def test_buffer_when_a_store_asks_for_its_parts_then_each_piece_is_one() -> None:
     assert parts_of(PieceBuffer[bytes]()) is PartBounds.EACH_CHUNK
+
+
+def test_start_when_no_thread_starts_then_it_is_the_error_of_the_request() -> None:
+    stream = PieceStream[bytes]()
+
+    with no_thread_starts(), pytest.raises(RetriableError, match="cannot start the upload"):
+        stream.start(lambda: reading(stream), name="reader")
+
+    for call in (stream.finish, lambda: stream.append(memoryview(b"a"))):
+        with pytest.raises(RetriableError, match="cannot start the upload"):
+            call()
+    stream.abort(RetriableError("given up"))
