@@ -10,8 +10,8 @@ heartbeats is not ready after three intervals, by the same function (`has_missed
 
 Managers and gateways use the brokers' clock, as the newest record about the cluster shows it. So a
 replayed registration does not revive a dead process, and no process looks gone while its heartbeats
-cannot be read. For a command, that clock stops while no process writes; `now_of` then returns the time of
-the command's own clock.
+cannot be read. For a command, that clock stops while no process writes; `now_of` then returns the
+time of the command's own clock.
 """
 
 from __future__ import annotations

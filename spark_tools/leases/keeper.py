@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import logging
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from multiprocessing.connection import Connection, Listener
+from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 from rsm.segment.log_line import LogLine
 from spark_tools.leases.handover import Message, Signal, Use
@@ -51,28 +52,34 @@ class LeaseKeeper:
         self._has_work = has_work
         self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # Only this user can access it.
         self.address = str(Path(self._directory) / "keeper")
-        try:
-            self._listener = Listener(self.address, family="AF_UNIX")
-        except OSError:  # The path of the directory for temporary files may be too long.
-            shutil.rmtree(self._directory, ignore_errors=True)
-            raise
+        with ExitStack() as failed:
+            failed.callback(shutil.rmtree, self._directory, ignore_errors=True)
+            self._listener = failed.enter_context(socket.socket(socket.AF_UNIX))
+            self._listener.bind(self.address)  # The directory's path may be too long.
+            self._listener.listen()
+            self._listener.settimeout(_LOOK_S)  # Closing a socket does not interrupt `accept`.
+            failed.pop_all()
         self._active_s = time.monotonic()
         self._is_closed = Event()
         self._served: list[Thread] = []
-        self._serving = Lock()
-        for run in (self._accept, self._look):
-            _started(run)
+        self._accepting = _started(self._accept)
+        _started(self._look)
 
     def close(self) -> None:
-        """Release all leases. Idempotent."""
+        """Disconnect all planning processes and release all leases. Idempotent.
+
+        Plans that are not finished continue. The leases that they take from then on expire.
+        """
         if self._is_closed.is_set():
             return
         self._is_closed.set()
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as process:
+            process.settimeout(0)
+            process.connect(self.address)  # So that `accept` returns now.
+        self._accepting.join()
         self._listener.close()
         shutil.rmtree(self._directory, ignore_errors=True)
-        with self._serving:
-            served = self._served
-        for thread in served:
+        for thread in self._served:
             thread.join()
         self._renewal.close()
 
@@ -80,25 +87,32 @@ class LeaseKeeper:
         is_failing = False
         while not self._is_closed.is_set():
             try:
-                process = self._listener.accept()
+                process, _ = self._listener.accept()
+                self._begin_serving(Connection(process.detach()))
                 is_failing = False
-            except OSError as error:
-                # The listener is closed, or too many files are open: new processes then wait.
+            except TimeoutError:
+                continue
+            except (OSError, RuntimeError) as error:
+                # Too many files are open: new processes then wait. Or no thread can be started.
                 if not (is_failing or self._is_closed.is_set()):
                     _log.warning(LogLine("cannot receive read leases: trying again", error=error))
                 is_failing = True
                 self._is_closed.wait(_LOOK_S)
-                continue
-            self._begin_serving(process)
 
     def _begin_serving(self, process: Connection) -> None:
-        """Serve a process on a thread that `close` waits for; disconnect it after `close`."""
-        with self._serving:
-            if self._is_closed.is_set():
-                process.close()
-                return
-            running = [thread for thread in self._served if thread.is_alive()]
+        """Serve a process on a thread that `close` waits for; disconnect it after `close`.
+
+        Raises RuntimeError if the thread cannot be started. The process is then disconnected.
+        """
+        if self._is_closed.is_set():
+            process.close()
+            return
+        running = [thread for thread in self._served if thread.is_alive()]
+        try:
             self._served = [*running, _started(self._serve, process)]
+        except RuntimeError:
+            process.close()
+            raise
 
     def _serve(self, process: Connection) -> None:
         """Receive the leases of one planning process until it ends."""
@@ -113,6 +127,7 @@ class LeaseKeeper:
                 match message:
                     case Signal.PLAN:
                         plan.enter_context(renewal.planning())
+                        plan.callback(self._set_active)  # Before the plan stops blocking releases.
                         process.send(renewal.holder)
                     case Signal.PLANNED:
                         plan.close()
@@ -120,7 +135,6 @@ class LeaseKeeper:
                         renewal.release()
                     case (topic, lease):
                         renewal.hold(topic, lease)
-        self._active_s = time.monotonic()
 
     def _received(self, process: Connection) -> Iterator[Message]:
         """Yield a process's messages until it ends, or until the keeper closes and none is left."""
@@ -140,12 +154,14 @@ class LeaseKeeper:
                 _log.exception("cannot find out whether the application runs jobs: trying again")
 
     def _release_if_idle(self) -> None:
-        if not self._renewal.count:
-            return
-        if self._renewal.is_planning or self._has_work():
-            self._active_s = time.monotonic()
+        renewal = self._renewal
+        if not renewal.count or renewal.is_planning or self._has_work():
+            self._set_active()
         elif time.monotonic() - self._active_s >= self.idle_s:
-            self._renewal.release()
+            renewal.release()
+
+    def _set_active(self) -> None:
+        self._active_s = time.monotonic()
 
 
 def _started(run: Callable[..., None], *arguments: object) -> Thread:

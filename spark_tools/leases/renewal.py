@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
@@ -20,7 +20,6 @@ from rlmm.codec import encode
 from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.partitioner import metadata_partition
 from rlmm.topic.event_topic import EventTopic
-from rsm.segment.errors import RetriableError
 from rsm.segment.log_line import LogLine
 from spark_tools.leases.topic import LeaseTopic
 
@@ -107,14 +106,18 @@ class LeaseRenewal:
         return self._plans_count > 0
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Renew a lease that was just written; a later lease with the same id replaces it."""
+        """Renew a lease that was just written; a later lease with the same id replaces it.
+
+        Raises RuntimeError if the thread cannot be started. The next call then tries again.
+        """
         now_s = time.monotonic()
         entry = _LeaseEntry(topic=topic, lease=lease, since_s=now_s, due_s=now_s + _wait_s(lease))
         with self._lock:
             self._entries[_key(entry)] = entry
             if self._thread is None:
-                self._thread = Thread(target=self._run, name="read-leases", daemon=True)
-                self._thread.start()
+                thread = Thread(target=self._run, name="read-leases", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def release(self) -> None:
         """Release all leases, unless a plan is taking more. If this fails, the leases expire."""
@@ -123,19 +126,10 @@ class LeaseRenewal:
                 return
             with self._lock:
                 released, self._entries = list(self._entries.values()), {}
-            away: set[tuple[str, str]] = set()
-            for entry in released:
-                if (name := _name(entry.topic)) in away:
-                    continue
-                try:
-                    self._write(entry, None)
-                except RetriableError as error:
-                    away.add(name)
-                    what = "cannot release read leases: they expire later"
-                    _log.warning(LogLine(what, error=error))
-            for topic in self._topics.values():  # An idle application keeps no connection.
-                topic.close()
-            self._topics.clear()
+            try:
+                self._write_tombstones(released)
+            finally:
+                self._close_topics()
 
     def close(self) -> None:
         """Release all leases. Idempotent; the caller must not call `hold` afterwards."""
@@ -146,10 +140,7 @@ class LeaseRenewal:
 
     def _run(self) -> None:
         while not self._is_closed.wait(_STEP_S):
-            try:
-                self._renew_due()
-            except Exception:  # noqa: BLE001 - one failure must not end the other leases' renewal
-                _log.exception("cannot renew read leases")
+            self._renew_due()
 
     def _renew_due(self) -> None:
         with self._lock:
@@ -162,7 +153,7 @@ class LeaseRenewal:
             try:
                 self._renew(entry)
                 self._failing.discard(name)
-            except RetriableError as error:
+            except Exception as error:  # noqa: BLE001 - other clusters' leases must be renewed
                 away.add(name)
                 entry.due_s = time.monotonic() + min(_RETRY_MAX_S, _wait_s(entry.lease) / 2)
                 if name not in self._failing:
@@ -195,10 +186,30 @@ class LeaseRenewal:
             self._write(entry, replace(entry.lease, event_id=uuid4()))
             entry.due_s = now_s + wait_s
 
+    def _write_tombstones(self, released: Sequence[_LeaseEntry]) -> None:
+        away: set[tuple[str, str]] = set()
+        for entry in released:
+            if (name := _name(entry.topic)) in away:
+                continue
+            try:
+                self._write(entry, None)
+            except Exception as error:  # noqa: BLE001 - other clusters' leases must be released
+                away.add(name)
+                what = "cannot release read leases: they expire later"
+                _log.warning(LogLine(what, error=error))
+
+    def _close_topics(self) -> None:
+        """Close all topics, even if one fails: an idle application keeps no connection."""
+        with ExitStack() as topics:
+            for topic in self._topics.values():
+                topics.callback(topic.close)
+            self._topics.clear()
+
     def _write(self, entry: _LeaseEntry, lease: ReadLeaseTaken | None) -> None:
         """Write a lease, or the tombstone of the entry's lease if `lease` is None.
 
-        Raises RetriableError if the brokers do not acknowledge the record.
+        Raises RetriableError if the brokers do not acknowledge the record, and the client's error
+        if its configuration is unusable.
         """
         record = encode(lease or entry.lease)
         partition = metadata_partition(entry.lease.topic_id_partition, entry.topic.partition_count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+from threading import Lock
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -23,10 +24,14 @@ It must exceed the time between two jobs of one query, for example while Spark p
 """
 
 _keepers: dict[str, LeaseKeeper] = {}
+_keepers_lock = Lock()
 
 
 def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | None:
     """Return the application's keeper, and set its `idle_s`. The first call creates the keeper.
+
+    Closes the keepers of other applications: a process runs one application after the other, so
+    these have ended. Waits until their leases are released, or cannot be. Thread-safe.
 
     Returns None for a Spark Connect session, because its jobs are not visible here. Also returns
     None if the keeper's socket cannot be created. If there is no keeper, leases of batch queries
@@ -36,11 +41,21 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
         context = spark.sparkContext
     except PySparkException:
         return None
-    application = context.applicationId
-    keeper = _keepers.get(application)
-    if keeper is not None:
-        keeper.idle_s = idle_s
-        return keeper
+    with _keepers_lock:
+        # Read within the lock: an application that has just ended must not close its successor's.
+        application = context.applicationId
+        ended = [_keepers.pop(each) for each in list(_keepers) if each != application]
+        keeper = _keepers.get(application) or _new_keeper(context, idle_s=idle_s)
+        if keeper is not None:
+            keeper.idle_s = idle_s
+            _keepers[application] = keeper
+    for each in ended:
+        each.close()
+        atexit.unregister(each.close)
+    return keeper
+
+
+def _new_keeper(context: SparkContext, *, idle_s: float) -> LeaseKeeper | None:
     try:
         keeper = LeaseKeeper(
             lambda: LeaseRenewal(new_holder()), lambda: _has_active_jobs(context), idle_s=idle_s
@@ -49,7 +64,6 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
         _log.warning(LogLine("cannot renew read leases: no socket can be created", error=error))
         return None
     atexit.register(keeper.close)
-    _keepers[application] = keeper
     return keeper
 
 

@@ -249,7 +249,7 @@ class TopicRemoval:
         try:
             if not self._metadata.is_cluster_current():
                 raise RetriableError(
-                    "cannot find out whether deletions are paused: the metadata was not read in time"
+                    "cannot find out whether deletions are paused: the metadata is not read in time"
                 )
             while self._may_continue(tip):
                 remains = self._remains(tip)

@@ -8,19 +8,22 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Client
 from pathlib import Path
-from threading import Thread
-from time import monotonic, sleep
+from threading import Event, Thread
+from time import monotonic
+from types import FrameType
 
 import pytest
 
-from spark_tools.leases import keeper as keeper_module
-from spark_tools.leases.handover import batch_leases, stream_leases
+from spark_tools.leases.handover import Signal, Use, batch_leases, stream_leases
 from spark_tools.leases.keeper import LeaseKeeper
 from spark_tools.leases.renewal import LeaseRenewal
 from tests.services.waiting import wait_until
+from tests.thread_starts import no_thread_starts
 from tests.unit.spark_tools.leases.test_renewal import TOPIC, Written, lease
 
 
@@ -43,6 +46,22 @@ def keeper(written: Written, application: Application, *, idle_s: float) -> Iter
         yield made
     finally:
         made.close()
+
+
+@contextmanager
+def slow_accepting() -> Iterator[None]:
+    """Make the thread that accepts processes pause after it has started to serve one."""
+
+    def pause(frame: FrameType, event: str, _: object) -> None:
+        is_start = event == "return" and frame.f_code is Thread.start.__code__
+        if is_start and frame.f_locals["self"].name == "lease-keeper":
+            Event().wait(0.3)
+
+    threading.setprofile(pause)
+    try:
+        yield
+    finally:
+        threading.setprofile(None)
 
 
 def test_leases_when_handed_over_then_renewed_while_the_application_works() -> None:
@@ -79,6 +98,39 @@ def test_leases_when_another_query_is_being_planned_then_none_is_released() -> N
             wait_until(lambda: len(written.leases()) >= 2, describe="two renewals")
             assert None not in written.leases()
         wait_until(lambda: None in written.leases(), describe="the lease's end")
+
+
+def test_leases_when_a_short_plan_follows_a_long_idle_time_then_kept_for_the_idle_time() -> None:
+    """The process stays connected after its plan, so only the plan shows that it was active."""
+    written, idle_s = Written(), 0.9
+    with keeper(written, Application(), idle_s=idle_s) as made:
+        since_s = monotonic()
+        wait_until(lambda: monotonic() > since_s + idle_s, describe="the idle time")
+        with Client(made.address, family="AF_UNIX") as process:
+            process.send(Use.BATCH)
+            process.recv()
+            process.send(Signal.PLAN)
+            process.recv()
+            process.send((TOPIC, lease(duration_ms=60_000)))
+            planned_s = monotonic()
+            process.send(Signal.PLANNED)
+
+            wait_until(lambda: None in written.leases(), describe="the lease's end")
+
+        assert monotonic() >= planned_s + idle_s
+
+
+def test_leases_when_no_thread_could_be_started_then_the_keeper_serves_the_next_process(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    written = Written()
+    with keeper(written, Application(), idle_s=60) as made:
+        with no_thread_starts(), batch_leases(made.address) as leases:
+            assert leases.holder != "spark:a"
+        logged = "cannot receive read leases: trying again"
+        wait_until(lambda: logged in caplog.text, describe="a warning")
+        with batch_leases(made.address) as leases:
+            assert leases.holder == "spark:a"
 
 
 def test_leases_when_the_keeper_had_too_many_open_files_then_it_serves_again(
@@ -199,20 +251,21 @@ def test_stream_when_the_keeper_is_gone_then_it_continues_unrenewed() -> None:
     assert written.leases() == [None]
 
 
-def test_keeper_when_closed_while_a_process_connects_then_waits_for_its_leases(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    started = keeper_module._started
+def test_keeper_when_closed_then_none_of_its_threads_is_left() -> None:
+    before = set(threading.enumerate())
+    with keeper(Written(), Application(), idle_s=60) as made, stream_leases(made.address) as leases:
+        leases.hold(TOPIC, lease(duration_ms=60_000))
+        made.close()
+    wait_until(lambda: set(threading.enumerate()) <= before, describe="the threads' end")
 
-    def slowly_started(run: Callable[..., None], *arguments: object) -> Thread:
-        thread = started(run, *arguments)
-        if arguments:  # The process is served, but the accepting thread has not gone on yet.
-            sleep(0.3)
-        return thread
 
-    monkeypatch.setattr(keeper_module, "_started", slowly_started)
+def test_keeper_when_closed_while_a_process_connects_then_waits_for_its_leases() -> None:
     written = Written()
-    with keeper(written, Application(), idle_s=60) as made, stream_leases(made.address) as leases:
+    with (
+        slow_accepting(),
+        keeper(written, Application(), idle_s=60) as made,
+        stream_leases(made.address) as leases,
+    ):
         leases.hold(TOPIC, lease(duration_ms=60_000))
         with leases.planning():
             made.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from time import monotonic
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from spark_tools.leases.renewal import LeaseRenewal
 from spark_tools.leases.topic import LeaseTopic
 from tests.metadata_builder import ORDERS
 from tests.services.waiting import wait_until
+from tests.thread_starts import no_thread_starts
 
 TOPIC = LeaseTopic(client={"sasl.password": "secret"}, name="metadata", partition_count=1)
 
@@ -43,12 +45,23 @@ class RefusingTopic(MemoryTopic):
 
     refuses = False
     refused_count = 0
+    is_closed = False
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         if self.refuses:
             self.refused_count += 1
             raise RetriableError("no broker")
         return super().publish(partition, key, value)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class UnclosableTopic(MemoryTopic):
+    """A topic whose client fails when it is closed."""
+
+    def close(self) -> None:
+        raise RuntimeError("not closed")
 
 
 class Written:
@@ -151,6 +164,64 @@ def test_leases_when_one_cluster_cannot_be_reached_then_those_of_another_are_ren
         wait_until(lambda: len(there.leases()) >= 2, describe="two leases")
         assert away.leases() == []
     assert there.leases()[-1] is None
+
+
+def test_leases_when_a_client_cannot_be_made_then_those_of_another_are_renewed_and_released(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """The first lease's client has no file of authorities, so librdkafka rejects it."""
+    written = Written()
+    tls = {"security.protocol": "ssl", "ssl.ca.location": str(tmp_path / "missing.pem")}
+    unusable = LeaseTopic(client=tls, name="unusable", partition_count=1)
+
+    def opened(topic: LeaseTopic) -> EventTopic:
+        return topic.open() if topic is unusable else written.topic
+
+    with closing(LeaseRenewal("spark:a", opened=opened)) as made:
+        made.hold(unusable, lease(duration_ms=600))
+        made.hold(TOPIC, lease(duration_ms=600))
+        wait_until(lambda: len(written.leases()) >= 3, describe="three leases")
+        assert None not in written.leases()
+
+    assert written.leases()[-1] is None
+    assert written.topic.is_closed
+    logged = [record.getMessage().partition(":")[0] for record in caplog.records]
+    assert logged == ["cannot renew a read lease", "cannot release read leases"]
+    assert "ssl.ca.location failed" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_leases_when_a_topic_cannot_be_closed_then_the_others_are() -> None:
+    written = Written()
+    other = replace(TOPIC, name="other")
+    opened = {TOPIC.name: UnclosableTopic(written.log), other.name: written.topic}
+    made = LeaseRenewal("spark:a", opened=lambda topic: opened[topic.name])
+    made.hold(other, lease(duration_ms=60_000))
+    made.hold(TOPIC, lease(duration_ms=60_000))
+
+    with pytest.raises(RuntimeError, match="not closed"):
+        made.close()
+
+    assert written.leases() == [None, None]
+    assert written.topic.is_closed
+    made.close()
+
+
+def test_leases_when_no_thread_can_be_started_then_the_next_lease_starts_it() -> None:
+    written = Written()
+    with renewal(written) as made:
+        with no_thread_starts(), pytest.raises(RuntimeError, match="start new thread"):
+            made.hold(TOPIC, lease(duration_ms=600))
+        made.hold(TOPIC, lease(duration_ms=600, number=8))
+
+        wait_until(lambda: len(written.leases()) >= 2, describe="both leases")
+
+
+def test_leases_when_no_thread_could_be_started_then_released_at_the_end() -> None:
+    written = Written()
+    with renewal(written) as made, no_thread_starts(), pytest.raises(RuntimeError, match="thread"):
+        made.hold(TOPIC, lease(duration_ms=60_000))
+    assert written.leases() == [None]
 
 
 def test_leases_when_more_are_being_taken_then_none_is_released() -> None:
