@@ -207,10 +207,11 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
     @abstractmethod
     def cluster_time_ms(self) -> int:
-        """Return the newest applied LogAppendTime of the records about the cluster, or 0.
+        """Return the LogAppendTime of the last record applied from the registrations' partition.
 
-        Heartbeats are compared with it: while this process cannot read registrations, other records
-        must not make their processes look gone.
+        Returns 0 if there is none. Heartbeats are compared with this time: while this process
+        cannot read registrations, records of other metadata partitions must not make processes look
+        gone.
         """
 
     @abstractmethod

@@ -223,11 +223,12 @@ def _leadership(
     ports: Ports, description: ProcessDescription, incarnation: UUID, lanes: ManagerLanes
 ) -> Leadership:
     def alone() -> bool:
+        now_ms = ports.metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
         return not live_rivals(
             registrations(ports.metadata),
             broker_id=description.broker_id,
             process_id=description.process_id,
-            broker_ms=ports.metadata.cluster_time_ms(),
+            broker_ms=now_ms,
         )
 
     return Leadership(

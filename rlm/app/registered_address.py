@@ -111,6 +111,7 @@ class RegisteredAddress:
         self._broker_address = str(own)
         towards = self._host.towards(own.host, own.port)
         bound = self._listener.listen_at(towards)
+        now_ms = self._metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
         decided = manager_address(
             advertised=self._advertised,
             bound=bound,
@@ -120,7 +121,7 @@ class RegisteredAddress:
                 broker_id=self._node_id,
                 registrations=registrations(self._metadata),
                 brokers=self._advertised_brokers(brokers),
-                broker_time_ms=self._metadata.cluster_time_ms(),
+                broker_time_ms=now_ms,
             ),
         )
         self._note(decided.registered, decided.problem or None)

@@ -40,8 +40,9 @@ class DeadLetterRetry:
         the metadata refuses the end, for example because another process has recorded it.
         """
         metadata = record.metadata
+        now_ms = self._metadata.broker_time_ms()  # Leases that are read later are newer.
         state = self._metadata.partition_state(metadata.topic_id_partition)
-        lease = lease_on(state.active_leases(self._metadata.broker_time_ms()), metadata.offsets)
+        lease = lease_on(state.active_leases(now_ms), metadata.offsets)
         if lease is not None:
             raise RetriableError(
                 "cannot delete the segment: a read lease keeps it", holder=lease.holder

@@ -38,11 +38,8 @@ class Activation:
         self._retention = retention
 
     def lift(self, policy: TopicPolicy) -> bool:
-        """Set the broker's retention to -1; return False if the policy is no longer current.
-
-        Raises RetriableError if the metadata was not read in time.
-        """
-        if not self._policies.is_current(policy):
+        """Set the broker's retention to -1; return False if the policy is no longer current."""
+        if self._policies.current(policy.topic_id) != policy:
             return False
         self._retention.lift(policy)
         return True

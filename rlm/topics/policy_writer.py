@@ -9,7 +9,7 @@ from uuid import UUID
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged, topic_policy
 from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet, policy_levels, remove_policy_level
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
@@ -28,19 +28,6 @@ class PolicyWriter:
 
     def current(self, topic_id: UUID) -> TopicPolicy | None:
         return topic_policy(self._metadata, topic_id)
-
-    def is_current(self, policy: TopicPolicy) -> bool:
-        """Return whether this is the topic's policy, by the metadata topic's present end.
-
-        Raises RetriableError if that end was not read in time.
-        """
-        if not self._metadata.is_cluster_current():
-            raise RetriableError(
-                "cannot find out whether a policy is current: the metadata was not read in time",
-                topic=policy.topic,
-                advice="Try again when the cluster responds",
-            )
-        return self.current(policy.topic_id) == policy
 
     def levels(self) -> tuple[PolicyLevel, ...]:
         return policy_levels(self._metadata)

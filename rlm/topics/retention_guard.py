@@ -21,11 +21,12 @@ from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.enable import Activation
 from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
+_POLICIES_READ_MS = 5_000
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISABLING})
 
 
@@ -63,6 +64,7 @@ class RetentionKeeper:
         self._reassert = reassert
         self._alarm = alarm
         self._log_once = LogOnce()
+        self._has_read: bool | None = None
 
     def step(self) -> RetentionReport:
         """Check once, and correct what this manager must correct.
@@ -72,6 +74,7 @@ class RetentionKeeper:
         A topic is untierable while the broker does not report its settings. Raises RetriableError
         if a broker does not answer, and NotFoundError if this manager's broker is not live.
         """
+        self._has_read = None
         policies = [each for each in topic_policies(self._metadata) if each.state in _TIERED]
         self._log_once.retain({each.topic_id for each in policies})
         if not policies:
@@ -114,6 +117,7 @@ class RetentionKeeper:
         values: str | None = None
         try:
             if policy.state is PolicyState.ENABLING:
+                self._require_policies_read()
                 self._activation.carry_on(policy)
             elif policy.state is PolicyState.ACTIVE and not deletes_nothing(configs):
                 values = (
@@ -148,7 +152,19 @@ class RetentionKeeper:
                 )
             )
         if self._reassert:
+            self._require_policies_read()
             self._activation.lift(policy)
+
+    def _require_policies_read(self) -> None:
+        """Raise RetriableError unless the newest policies are read; waits once per check.
+
+        A policy that ended meanwhile has restored the topic's retention, which must not become -1
+        again.
+        """
+        if self._has_read is None:
+            self._has_read = self._metadata.is_cluster_current(timeout_ms=_POLICIES_READ_MS)
+        if not self._has_read:
+            raise RetriableError("cannot correct the retention: the newest policies are not read")
 
     def _hosts(self, view: ClusterView, policy: TopicPolicy) -> bool:
         topic = view.topics.get(policy.topic)

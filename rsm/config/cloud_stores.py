@@ -183,9 +183,9 @@ class AzureKeys(StoreChoice):
     azure_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.azure.timeout.ms",
-        description="How long each phase of an attempt of a request may take: to connect, and to "
-        "wait for data. Also the maximum time of the read of a range. Higher: a request survives a "
-        "slow store longer, and copies stop later if the store is down.",
+        description="How long each phase of an attempt of a request may take: to connect, to wait "
+        "for data, and to receive the response to a read. Higher: a request survives a slow store "
+        "longer, and copies stop later if the store is down.",
     )
 
     def azure_settings(self, stream_buffer_bytes: int | None = None) -> AzureSettings:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from rsm.segment.log_line import LogLine
 
 CALLS_MAX = 256
 _LISTED_AT_ONCE = 500
+_OWN_ERRORS_MAX_COUNT = 16
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -73,8 +75,7 @@ class PluginCalls:
                 raise
             if not (isinstance(error, TieredStorageError) and permits(method, error)):
                 raise self._error(method, error) from error
-            self.hide_secrets(error)
-            if self._shows_secret(error):
+            if not self._hides_secrets(error):
                 raise self._error(method, error) from None
             raise
 
@@ -85,9 +86,9 @@ class PluginCalls:
         running = _Running(call)
         try:
             self._start(method, running)
-        except BaseException:
+        except RuntimeError as error:  # No thread can be started.
             self._slots.release()
-            raise
+            raise self._late(method, "cannot call the plug-in", reason=error) from error
         watch = watch or CallWatch()
         if not running.wait(self._plugin.timeout_ms, watch):
             raise self._late(method, "the plug-in did not return in time")
@@ -113,9 +114,17 @@ class PluginCalls:
         threading.Thread(target=run, name=name, daemon=True).start()
 
     def _error(self, method: str, error: BaseException) -> RetriableError:
-        reason = self._without_secrets(f"{type(error).__name__}: {error}")
+        reason = self._without_secrets(f"{type(error).__name__}: {_text(error)}")
         message = "the plug-in raised an error or returned a wrong result"
         return self._late(method, message, reason=reason)
+
+    def _hides_secrets(self, error: TieredStorageError) -> bool:
+        """Replace the secrets in an error; return False if it still shows one or has no text."""
+        try:
+            self.hide_secrets(error)
+            return not self._shows_secret(error)
+        except Exception:  # noqa: BLE001 - the plug-in's class may not work
+            return False
 
     def hide_secrets(self, error: TieredStorageError) -> None:
         """Replace the secrets in an error that keeps its class and is shown as it is."""
@@ -187,7 +196,7 @@ class _Running(Generic[T]):
 
 
 class CallWatch:
-    """Records when one call last used its sources or its attempt, and their last error.
+    """Records when one call last used its sources or its attempt, and their last errors.
 
     Thread-safe.
     """
@@ -197,7 +206,7 @@ class CallWatch:
         self._last_s = time.monotonic()
         self._uses = 0
         self._is_abandoned = False
-        self._own_error: BaseException | None = None
+        self._own_errors: deque[BaseException] = deque(maxlen=_OWN_ERRORS_MAX_COUNT)
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -209,7 +218,7 @@ class CallWatch:
         try:
             yield
         except BaseException as error:
-            self._own_error = error
+            self._own_errors.append(error)
             raise
         finally:
             with self._lock:
@@ -218,7 +227,7 @@ class CallWatch:
 
     def is_own(self, error: BaseException) -> bool:
         """Return whether a source or an attempt of `rlm` raised this error."""
-        return error is self._own_error
+        return any(error is each for each in self._own_errors)
 
     def remaining_s(self, timeout_ms: int) -> float:
         """Return how long the call may still take without progress.
@@ -236,3 +245,11 @@ class CallWatch:
             elapsed_s = time.monotonic() - self._last_s
             self._is_abandoned = not self._uses and elapsed_s >= timeout_ms / 1000
             return self._is_abandoned
+
+
+def _text(error: BaseException) -> str:
+    """Return the text of a plug-in's error; its class may not work."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - as above
+        return "(no text)"

@@ -35,11 +35,13 @@ def start_subclass(plugin: Plugin, base: type[T], failed: PluginFailed, *argumen
 
 def _mapped_class(found: type[T], base: type[T], calls: PluginCalls) -> type[T]:
     """Return a class that extends `found` and maps the errors of its public overrides."""
-    overrides = {
-        name: _mapped_member(member, name, calls)
-        for name, member in inspect.getmembers_static(found)
-        if not name.startswith("_") and member is not inspect.getattr_static(base, name, None)
-    }
+    overrides = {}
+    for name, member in inspect.getmembers_static(found):
+        if name.startswith("_") or member is inspect.getattr_static(base, name, None):
+            continue
+        mapped = _mapped_member(member, name, calls)
+        if mapped is not member:
+            overrides[name] = mapped
     return type(found.__name__, (found,), {"__module__": found.__module__, **overrides})
 
 

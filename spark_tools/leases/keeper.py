@@ -88,6 +88,7 @@ class LeaseKeeper:
         while not self._is_closed.is_set():
             try:
                 process, _ = self._listener.accept()
+                process.settimeout(None)  # Whatever the default timeout of this process is.
                 self._begin_serving(Connection(process.detach()))
                 is_failing = False
             except TimeoutError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
@@ -197,19 +196,6 @@ class MetadataManagerContract:
         assert reading.is_cluster_current(timeout_ms=20_000)
 
         assert [each.topic for each in topic_policies(reading)] == [policy().policy.topic]
-
-    def test_cluster_time_when_records_of_partitions_are_newer_then_is_that_of_the_cluster(
-        self, open_manager: OpenManager
-    ) -> None:
-        """Otherwise live processes would look gone while their heartbeats cannot be read."""
-        manager = open_manager()
-        assert manager.cluster_time_ms() == 0
-        assert manager.publish(registration()).accepted
-        time_ms = manager.cluster_time_ms()
-        for tip in (replace(ORDERS, partition=number) for number in range(6)):
-            assert manager.publish(step(segment_metadata(partition=tip), STARTED)).accepted
-
-        assert 0 < time_ms <= manager.cluster_time_ms() <= manager.broker_time_ms()
 
     def test_trim_when_superseded_then_only_the_newest_key_is_left(
         self, open_manager: OpenManager

@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         process_type=WithPartsDeletedEarly,
-        seed=45,
+        seed=450,
         favored={stream_small: 40, work: 20, run_job: 10, fill_segment: 1},
     ),
     Mutant(

@@ -77,10 +77,9 @@ class LiveFacts:
         positions = dict(self._positions())
         policies = topic_policies(self._metadata)
         self._ask_cluster(frozenset(policy.topic for policy in policies))
+        now_ms = self._metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
         self._context = GatewayContext(
-            topology=self._routing.topology(
-                registrations(self._metadata), self._metadata.cluster_time_ms()
-            ),
+            topology=self._routing.topology(registrations(self._metadata), now_ms),
             topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
             metadata=self._metadata,
             timestamps=self._timestamps,

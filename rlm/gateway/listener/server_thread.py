@@ -109,6 +109,9 @@ async def _open(server: GatewayServer, endpoint: Endpoint, opened: Future[None])
         return
     try:
         await server.open(endpoint)
+    except asyncio.CancelledError:
+        opened.set_exception(RetriableError("cannot accept clients: the event loop has ended"))
+        raise
     except BaseException as error:  # noqa: BLE001 - the caller gets it
         opened.set_exception(error)
     else:

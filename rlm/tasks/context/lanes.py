@@ -171,9 +171,12 @@ class Lanes:
             following = entry.job()
         except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
             self._note_bug(entry.key)
+        except BaseException:  # For example, a panic of a native library.
+            self._note_bug(entry.key)
+            raise
         finally:
             self._end(entry, following)
-        self._start_waiting()
+            self._start_waiting()
 
     def _note_bug(self, key: Hashable) -> None:
         _log.exception(LogLine("job failed", lane=self._name, key=key))

@@ -298,7 +298,7 @@ class AttemptRunner:
         except TieredStorageError as error:
             self._note_ended(job, segment_id, error)
             return False
-        except Exception as error:
+        except BaseException as error:
             self._note_ended(job, segment_id, UnexpectedError(error))
             raise
         finally:

@@ -98,6 +98,9 @@ class PartitionViews:
         tip = task.topic_id_partition
         if tip in offsets.failed:
             raise offsets.failed[tip]
+        # Leases and heartbeats that are read later are newer than these times.
+        moment = Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms())
+        heartbeats_ms = self._metadata.cluster_time_ms()
         # The lanes are read before and after the list of segments: a copy that starts or ends in
         # between must not look abandoned.
         in_flight_before = self._in_flight(tip)
@@ -117,11 +120,11 @@ class PartitionViews:
             local=self._source.local_log(tip),
             state=self._metadata.partition_state(tip),
             segments=segments,
-            moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
+            moment=moment,
             limits=self._limits,
             untierable=self.outlook.untierable.get(tip.topic_id),
             is_store_reachable=self.outlook.is_store_reachable,
-            gateways=live_gateways(registrations(self._metadata), self._metadata.cluster_time_ms()),
+            gateways=live_gateways(registrations(self._metadata), heartbeats_ms),
             policy_position=policy_position,
             newer=self._metadata.newer_record(tip),
             copy_failure=(task.stream_history if is_streamed else task.copying).failure,

@@ -106,8 +106,9 @@ class Expirer:
         metadata = action.record.metadata
         if metadata.is_open or metadata.state is SegmentState.COPY_SEGMENT_STARTED:
             return False
+        now_ms = self._metadata.broker_time_ms()  # Leases that are read later are newer.
         state = self._metadata.partition_state(metadata.topic_id_partition)
-        leases = state.active_leases(self._metadata.broker_time_ms())
+        leases = state.active_leases(now_ms)
         return lease_on(leases, metadata.offsets) is not None
 
     def _may_be_served(self, action: DeleteSegment) -> bool:

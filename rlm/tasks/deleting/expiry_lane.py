@@ -205,8 +205,9 @@ class ExpiryLanes:
 
     def _require_not_leased(self, tip: TopicIdPartition, offset: int) -> None:
         """Raise StoppedError if a lease that was taken after the plan blocks this log start."""
+        now_ms = self._metadata.broker_time_ms()  # Leases that are read later are newer.
         state = self._metadata.partition_state(tip)
-        leases = state.active_leases(self._metadata.broker_time_ms())
+        leases = state.active_leases(now_ms)
         current = state.log_start_offset or 0
         allowed, lease = log_start_within_leases(leases, current, offset)
         if allowed < offset:

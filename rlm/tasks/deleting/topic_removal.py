@@ -42,6 +42,7 @@ from rsm.segment.metadata import SegmentState, Writer
 _log = logging.getLogger(__name__)
 
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+_PAUSES_READ_MS = 5_000
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
 """Returns the ids of the topics that the cluster does not have. The argument maps ids to names.
@@ -172,11 +173,9 @@ class TopicRemoval:
                 )
             return False
         self._log_once.clear(topic_id)
+        now_ms = self._metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
         remover = removed_by(
-            topic_id,
-            registrations(self._metadata),
-            own_id=self._node_id,
-            broker_ms=self._metadata.cluster_time_ms(),
+            topic_id, registrations(self._metadata), own_id=self._node_id, broker_ms=now_ms
         )
         return remover == self._node_id
 
@@ -247,13 +246,14 @@ class TopicRemoval:
 
     def _carry_on(self, tip: TopicIdPartition) -> None:
         try:
-            if not self._metadata.is_cluster_current():
-                raise RetriableError(
-                    "cannot find out whether deletions are paused: the metadata is not read in time"
-                )
             while self._may_continue(tip):
+                if not self._metadata.is_cluster_current(timeout_ms=_PAUSES_READ_MS):
+                    raise RetriableError(
+                        "cannot find out whether deletions are paused: no pauses could be read"
+                    )
                 remains = self._remains(tip)
-                if not self._carry_out(tip, plan_removal(remains), remains):
+                may_continue = self._may_continue(tip)
+                if not may_continue or not self._carry_out(tip, plan_removal(remains), remains):
                     return
         except TieredStorageError as error:
             # The partitions of a topic mostly fail with the same error. So the success of one
@@ -268,6 +268,9 @@ class TopicRemoval:
                 )
 
     def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
+        # Leases and heartbeats that are read later are newer than these times.
+        moment = Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms())
+        heartbeats_ms = self._metadata.cluster_time_ms()
         records = self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
         state = self._metadata.partition_state(tip)
         epoch = 0 if state.owner is None else state.owner.leader_epoch
@@ -277,9 +280,9 @@ class TopicRemoval:
             writer=Writer(
                 broker_id=self._node_id, leader_epoch=epoch, incarnation=self._incarnation
             ),
-            moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
+            moment=moment,
             orphan_grace_ms=self._orphan_grace_ms,
-            gateways=live_gateways(registrations(self._metadata), self._metadata.cluster_time_ms()),
+            gateways=live_gateways(registrations(self._metadata), heartbeats_ms),
         )
 
     def _carry_out(

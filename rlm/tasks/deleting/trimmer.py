@@ -122,10 +122,7 @@ class Trimmer:
         own = (trim.offset for trim in state.trims if trim.leader_epoch == epoch)
         trim = LogStart(max((plan.offset, *own)), epoch)
         if trim in state.trims and state.lineage == plan.lineage:
-            is_read = self._metadata.caught_up(tip, timeout_ms=self._plan_max_age_ms)
-            if not is_read:
-                _warn("gave up a trim", plan.task, "the metadata was not read to its end in time")
-            return is_read
+            return True
         try:
             result = self._metadata.publish(
                 LocalLogTrimmed(
@@ -149,6 +146,9 @@ class Trimmer:
         """Return the plans that are still valid, right before the deletion."""
         if not plans:
             return {}
+        age_ms = self._clock.monotonic_ms() - min(p.planned_at_ms for p in plans.values())
+        left_ms = max(self._plan_max_age_ms - age_ms, 0)
+        read = self._metadata.those_caught_up(plans, timeout_ms=left_ms // 2)
         offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
         now_ms = self._clock.monotonic_ms()
         given_up = "gave up a trim"
@@ -156,6 +156,8 @@ class Trimmer:
         for tip, plan in plans.items():
             if tip in offsets.failed:
                 _log_failure(given_up, plan.task, offsets.failed[tip])
+            elif tip not in read:
+                _warn(given_up, plan.task, "the metadata is not read to its end")
             elif plan.offset > offsets.succeeded[tip].high_watermark:
                 _warn(given_up, plan.task, "the offset is above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
@@ -173,8 +175,8 @@ class Trimmer:
     ) -> bool:
         """Return whether the records to trim are still stored, or need not be.
 
-        The metadata has been read at least up to the trim's record. Records below the log start or
-        the local start need not be stored. A damaged segment does not count as stored.
+        The metadata has been read to its end after the trim's record. Records below the log start
+        or the local start need not be stored. A damaged segment does not count as stored.
         """
         state = self._metadata.partition_state(tip)
         start_offset = max(local_start_offset, state.log_start_offset or 0)

@@ -34,7 +34,7 @@ from rsm.spi import ObjectFault
 class UnexpectedError(RetriableError):
     """Represents a bug, or an error of the host; it says nothing about the store."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__("cannot finish the attempt: unexpected error", error=repr(error))
         self.__cause__ = error
 

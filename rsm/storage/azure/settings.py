@@ -11,7 +11,7 @@ MAX_PART_BYTES = 1 << 30
 class AzureSettings:
     """Represents a container. The connection string names the account and contains its credential.
 
-    `attempt_timeout_ms` limits connecting, each wait for data, and the whole read of a range. The
+    `attempt_timeout_ms` limits connecting, each wait for data, and each response to a read. The
     other settings are those of rsm.storage.s3.settings.S3Settings.
     """
 

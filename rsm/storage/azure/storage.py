@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
-from azure.core.pipeline import PipelineResponse
+from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.storage.blob import (
     BlobBlock,
     BlobClient,
@@ -71,6 +71,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         self, settings: AzureSettings, *, observe: RequestObserver = ignore_request
     ) -> None:
         timeout_s = self._read_timeout_s = settings.attempt_timeout_ms / 1000
+        self._observe = observe
         try:
             self._container = ContainerClient.from_connection_string(
                 settings.connection_string,
@@ -208,14 +209,14 @@ class AzureChunkStorage(ObjectChunkStorage):
             return self._container.get_blob_client(name).get_blob_properties()
 
     def _read(self, name: str, positions: ByteRange) -> bytes:
-        deadline = _ReadDeadline(name, time.monotonic() + self._read_timeout_s)
+        limit = _ResponseLimit(name, self._read_timeout_s, self._observe)
         with self._errors_of(name):
             try:
                 response = self._container.download_blob(
                     name,
                     offset=positions.start_position,
                     length=len(positions),
-                    raw_response_hook=deadline.limit,
+                    raw_request_hook=limit.begin,
                 )
                 content = response.readall()
             except HttpResponseError as error:
@@ -234,47 +235,42 @@ class AzureChunkStorage(ObjectChunkStorage):
             raise store_error(error, name=name, container=container) from error
 
 
-class _ReadDeadline:
-    """Represents the end of the time for all responses of one read.
+class _ResponseLimit:
+    """Limits the time of each response of one read: the SDK passes on only complete responses."""
 
-    The SDK calls `limit` for each response, and passes on a body only when it is complete.
-    """
-
-    def __init__(self, name: str, deadline_s: float) -> None:
+    def __init__(self, name: str, timeout_s: float, observe: RequestObserver) -> None:
         self._name = name
-        self._deadline_s = deadline_s
+        self._timeout_s = timeout_s
+        self._observe = observe
 
-    def limit(self, response: PipelineResponse[Any, Any]) -> None:
-        """Limit the time of the body. Raises RetriableError if the time is over."""
+    def begin(self, sent: PipelineRequest[Any]) -> None:
+        """Observe the first attempt of a request; apply the limit to it and to its repetitions."""
+        self._observe(sent.http_request.method)
+        sent.context["response_callback"] = self._limit
+
+    def _limit(self, response: PipelineResponse[Any, Any]) -> None:
         received = response.http_response.internal_response
-        try:
-            self.check()
-        except RetriableError:
-            received.close()
-            raise
-        received.raw = _LimitedBody(received.raw, self)
-
-    def check(self) -> None:
-        """Raise RetriableError if the time is over."""
-        if time.monotonic() > self._deadline_s:
-            raise RetriableError(
-                "cannot read the chunk: the store responds too slowly", name=self._name
-            )
+        received.raw = _LimitedBody(received.raw, self._name, self._timeout_s)
 
 
 class _LimitedBody:
-    """Presents urllib3's response, which the SDK reads; ends it at the deadline."""
+    """Presents urllib3's response, which the SDK reads; ends it at its deadline."""
 
-    def __init__(self, body: Any, deadline: _ReadDeadline) -> None:  # noqa: ANN401 - as the SDK
+    def __init__(self, body: Any, name: str, timeout_s: float) -> None:  # noqa: ANN401 - as the SDK
         self._body = body
-        self._deadline = deadline
+        self._name = name
+        self._deadline_s = time.monotonic() + timeout_s
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._body, name)
 
     def stream(self, *args: object, **options: object) -> Iterator[bytes]:
+        """Yield the pieces of the body. Raises RetriableError at the deadline."""
         for piece in self._body.stream(*args, **options):
-            self._deadline.check()
+            if time.monotonic() > self._deadline_s:
+                raise RetriableError(
+                    "cannot read the chunk: the store responds too slowly", name=self._name
+                )
             yield piece
 
 

@@ -8,6 +8,8 @@ import pytest
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.partitioner import metadata_partition
+from rlmm.positions import CLUSTER_PARTITION
 from rlmm.topic.event_topic import PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
@@ -16,9 +18,11 @@ from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     FINISHED,
     ORDERS,
+    STARTED,
     claim,
     life,
     log_start,
+    registration,
     segment_metadata,
     step,
     trim,
@@ -212,3 +216,21 @@ def test_caught_up_when_the_end_is_not_read_in_time_then_says_no_after_that_time
     assert not manager.caught_up(ORDERS, timeout_ms=20)
 
     manager.close()
+
+
+def test_cluster_time_when_records_of_other_partitions_are_newer_then_stays() -> None:
+    """Live processes must not look gone while their heartbeats cannot be read."""
+    clock = ManualClock()
+    topic = MemoryTopic(MemoryLog(clock, partition_count=3))
+    manager = TopicBasedRemoteLogMetadataManager(topic, MetadataCache(MemoryStore()), clock)
+    assert manager.wait_ready(1_000).is_ready
+    assert manager.cluster_time_ms() == 0
+    assert manager.publish(registration()).accepted
+    registered_ms = manager.cluster_time_ms()
+    clock.sleep_ms(60_000)
+    tips = (replace(ORDERS, partition=number) for number in range(10))
+    tip = next(tip for tip in tips if metadata_partition(tip, 3) != CLUSTER_PARTITION)
+
+    assert manager.publish(step(segment_metadata(partition=tip), STARTED)).accepted
+
+    assert 0 < registered_ms == manager.cluster_time_ms() < manager.broker_time_ms()

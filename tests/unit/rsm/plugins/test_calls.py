@@ -6,6 +6,7 @@ import asyncio
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -21,6 +22,7 @@ from rsm.segment.errors import (
     TieredStorageError,
 )
 from rsm.segment.local_segment import BytesSource, WrappedSource
+from tests.thread_starts import no_thread_starts
 from tests.unit.rsm.plugins.failures import Failures
 
 
@@ -90,11 +92,22 @@ class StoppedSource(WrappedSource):
 def test_call_when_the_error_is_that_of_its_source_then_it_is_passed_on() -> None:
     failures, watch = Failures(), CallWatch()
     stopped = StoppedError("the process stops")
-    source = StoppedSource(source=BytesSource(content=b"abc"), error=stopped)
-    counted = CountedSource(source=source, watch=watch)
+    sources = (
+        CountedSource(
+            source=StoppedSource(source=BytesSource(content=b"abc"), error=error), watch=watch
+        )
+        for error in (stopped, StoppedError("it still stops"))
+    )
+
+    def call() -> None:
+        try:
+            list(next(sources).chunks())
+        finally:
+            with suppress(StoppedError):
+                list(next(sources).chunks())
 
     with pytest.raises(StoppedError) as raised:
-        failures.calls().run("create_with_content", lambda: list(counted.chunks()), watch)
+        failures.calls().run("create_with_content", call, watch)
 
     assert raised.value is stopped
     assert failures.counted == []
@@ -129,6 +142,15 @@ def test_call_when_its_typed_error_has_a_secret_then_the_class_is_kept_without_t
     assert failures.counted == []
 
 
+class WithoutFieldsError(NotFoundError):
+    def __init__(self) -> None: ...
+
+
+def test_call_when_its_own_error_class_does_not_work_then_it_is_retriable() -> None:
+    with pytest.raises(RetriableError, match=r"WithoutFieldsError: \(no text\)"):
+        Failures().calls().run("info", raising(WithoutFieldsError()))
+
+
 def test_call_when_its_own_error_class_always_shows_a_secret_then_it_is_retriable() -> None:
     class LeakyError(NotFoundError):
         def __str__(self) -> str:
@@ -158,6 +180,17 @@ def test_calls_when_too_many_hang_then_the_next_one_fails_at_once(
 
     with pytest.raises(RetriableError, match="too many calls"):
         calls.run("info", lambda: None)
+
+
+def test_call_when_no_thread_starts_then_it_is_retriable_and_others_can_follow() -> None:
+    failures = Failures()
+    calls = failures.calls()
+
+    with no_thread_starts(), pytest.raises(RetriableError, match="start new thread"):
+        calls.run("info", lambda: None)
+
+    assert calls.run("info", lambda: 1) == 1
+    assert failures.counted == [("acme:Tape", "info")]
 
 
 def test_call_when_it_was_abandoned_then_it_gets_no_more_of_its_source(

@@ -36,6 +36,12 @@ class Base:
 
 
 class Extending(Base):
+    shared = "old"
+
+    @classmethod
+    def share(cls, text: str) -> None:
+        cls.shared = text
+
     def __init__(self, topic: str, own: Mapping[str, str]) -> None:
         super().__init__(topic)
         self.label = own["label"]
@@ -103,6 +109,15 @@ def test_items_when_one_raises_then_it_is_retriable_and_counted() -> None:
     with pytest.raises(RetriableError):
         next(records)
     assert failures == [(f"{MODULE}:Extending", "records")]
+
+
+def test_class_attribute_when_set_later_then_the_plug_in_sees_it() -> None:
+    found = started("Extending", [], label="blue")
+    assert isinstance(found, Extending)
+
+    Extending.share("new")
+
+    assert found.shared == "new"
 
 
 def test_property_and_class_method_when_they_raise_then_retriable_and_counted() -> None:

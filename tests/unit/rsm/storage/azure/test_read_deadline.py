@@ -20,12 +20,19 @@ _WHOLE = ByteRange(start_position=0, end_position=_PIECE_COUNT * _PIECE_BYTES)
 
 
 @contextmanager
-def blob_server(pause_s: float) -> Iterator[str]:
-    """Yield the connection string of a server that pauses before each piece of a blob."""
+def blob_server(pause_s: float, *, unanswered_count: int) -> Iterator[str]:
+    """Yield the connection string of a server that pauses before each piece of a blob.
+
+    It does not answer the first `unanswered_count` requests.
+    """
     ended = threading.Event()
+    unanswered = iter(range(unanswered_count))
 
     class _Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if next(unanswered, None) is not None:
+                self.close_connection = True
+                return
             self.send_response(206)
             self.send_header("Content-Length", str(len(_WHOLE)))
             self.send_header("Content-Range", f"bytes 0-{len(_WHOLE) - 1}/{len(_WHOLE)}")
@@ -54,21 +61,24 @@ def blob_server(pause_s: float) -> Iterator[str]:
             thread.join()
 
 
-def _read(*, pause_s: float, timeout_ms: int) -> bytes:
-    with blob_server(pause_s) as connection_string:
+def _read(*, pause_s: float, timeout_ms: int, unanswered_count: int = 0) -> bytes:
+    with blob_server(pause_s, unanswered_count=unanswered_count) as connection_string:
         settings = AzureSettings(
             connection_string=connection_string,
             container="c",
             attempt_timeout_ms=timeout_ms,
-            max_attempts=1,
+            max_attempts=1 + unanswered_count,
         )
         with closing(AzureChunkStorage(settings)) as storage:
             return storage.read_range("a", _WHOLE)
 
 
-def test_read_when_each_piece_is_in_time_but_not_the_whole_then_it_ends() -> None:
+@pytest.mark.parametrize("unanswered_count", [0, 1])
+def test_read_when_each_piece_is_in_time_but_not_the_whole_then_it_ends(
+    unanswered_count: int,
+) -> None:
     with pytest.raises(RetriableError, match="the store responds too slowly"):
-        _read(pause_s=0.2, timeout_ms=600)
+        _read(pause_s=0.2, timeout_ms=600, unanswered_count=unanswered_count)
 
 
 def test_read_when_the_whole_is_in_time_then_all_of_it() -> None:
