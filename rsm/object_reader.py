@@ -19,6 +19,13 @@ from rsm.storage.chunk_storage import ChunkStorage
 
 _T = TypeVar("_T")
 
+# The largest objects that are read whole are companions. A log segment has up to 2 GiB, and the
+# smallest batch has 68 bytes. With `index.interval.bytes=1` and the largest `segment.index.bytes`,
+# each batch has an entry of 8 bytes in the offset index and of 12 bytes in the time index. Those
+# indexes have 602 MiB; with Kafka's default `segment.index.bytes`, at most 20 MiB. The rest is for
+# aborted transactions and producers.
+WHOLE_OBJECT_MAX_BYTES = 1 << 30
+
 
 class ObjectReader:
     """Reads the objects of one store, with a cache of decoded ones. Thread-safe.
@@ -49,7 +56,8 @@ class ObjectReader:
         """Return the result of `decode` for a whole object, from the cache if possible.
 
         All calls for one key must use the same `decode`. Raises the errors of `read` and `decode`,
-        and CorruptError if the object's checksum differs from its record.
+        and CorruptError if the object's checksum differs from its record, or if the object is too
+        large.
         """
         value = self._decoded.get(stored.key, lambda: self._decode(stored, decode))
         return cast(_T, value)
@@ -74,6 +82,7 @@ class ObjectReader:
         length_bytes = stored.length_bytes
         if length_bytes is None:
             length_bytes = self._storage.info(stored.key).length_bytes
+        require_readable_whole(stored.key, length_bytes)
         content = self.read(stored.key, ByteRange(start_position=0, end_position=length_bytes))
         try:
             _require_recorded(stored, content)
@@ -81,6 +90,17 @@ class ObjectReader:
         except CorruptError:
             self._storage.forget(stored.key)
             raise
+
+
+def require_readable_whole(key: str, length_bytes: int) -> None:
+    """Raise CorruptError if an object is too large to be read whole."""
+    if length_bytes > WHOLE_OBJECT_MAX_BYTES:
+        raise CorruptError(
+            "cannot read the object: it is too large",
+            key=key,
+            length_bytes=length_bytes,
+            max_bytes=WHOLE_OBJECT_MAX_BYTES,
+        )
 
 
 def _require_all(key: str, positions: ByteRange, read_bytes: int) -> None:

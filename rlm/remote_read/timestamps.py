@@ -6,7 +6,7 @@ too old. It never returns records outside of the lineage or below the log start 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Protocol
@@ -14,7 +14,7 @@ from typing import Protocol
 from rlmm.lookup import readable_ranges
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.batches.batch import NO_TIMESTAMP, BatchHeader, scan_batches
-from rsm.segment.batches.records import decode_records
+from rsm.segment.batches.records import record_times
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
@@ -136,35 +136,35 @@ def _in_segment(
         for position, header in scan_batches(run.data):
             if header.max_timestamp_ms < timestamp_ms:
                 continue
-            for record in _records(run, position, header):
-                if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
-                    return record
+            for offset, found_ms in _times(run, position, header):
+                if found_ms >= timestamp_ms and offset >= start_offset:
+                    return _found(header, offset, found_ms)
     return None
 
 
 def _greatest_in_batch(
     run: StoredBatches, position: int, header: BatchHeader, start_offset: int, at_least_ms: int
 ) -> FoundRecord | None:
-    candidates = [
-        record
-        for record in _records(run, position, header)
-        if record.offset >= start_offset and record.timestamp_ms >= at_least_ms
-    ]
-    return min(candidates, key=_newest_first, default=None)
+    # A small compressed batch can have millions of records, so no list of them is built.
+    newest_first = (
+        (-found_ms, offset)
+        for offset, found_ms in _times(run, position, header)
+        if offset >= start_offset and found_ms >= at_least_ms
+    )
+    first = min(newest_first, default=None)
+    return None if first is None else _found(header, first[1], -first[0])
 
 
-def _records(run: StoredBatches, position: int, header: BatchHeader) -> list[FoundRecord]:
-    """Return the records of one batch; a control batch counts as one record, as in Kafka."""
-    epoch = None if header.partition_leader_epoch < 0 else header.partition_leader_epoch
+def _times(run: StoredBatches, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
+    """Return each record's offset and timestamp; a control batch counts as one, as in Kafka."""
     if header.is_control:
-        timestamp_ms = header.max_timestamp_ms
-        offset = header.base_offset
-        return [FoundRecord(offset=offset, timestamp_ms=timestamp_ms, leader_epoch=epoch)]
-    batch = run.data[position : position + header.length_bytes]
-    return [
-        FoundRecord(offset=record.offset, timestamp_ms=record.timestamp_ms, leader_epoch=epoch)
-        for record in decode_records(header, batch)
-    ]
+        return iter([(header.base_offset, header.max_timestamp_ms)])
+    return record_times(header, run.data[position : position + header.length_bytes])
+
+
+def _found(header: BatchHeader, offset: int, timestamp_ms: int) -> FoundRecord:
+    epoch = None if header.partition_leader_epoch < 0 else header.partition_leader_epoch
+    return FoundRecord(offset=offset, timestamp_ms=timestamp_ms, leader_epoch=epoch)
 
 
 def _newest_first(record: FoundRecord) -> tuple[int, int]:

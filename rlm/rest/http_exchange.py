@@ -2,6 +2,8 @@
 
 The libraries' timeouts apply to each read: a server that sends a byte now and then would block a
 caller for hours. So requests run in an event loop, where one timeout covers a whole request.
+Requests ask for bodies without compression, and compressed bodies are never decoded: a few bytes
+can decode to gigabytes.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ _PORT_MAX = 65_535
 _READ_S = 2.0
 _RESPONSE_S = 15.0
 _RESPONSE_MAX_BYTES = 64 << 20
+_UNCOMPRESSED = "identity"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,8 @@ class HttpExchange:
     def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
         """Send a request.
 
-        Raises RetriableError if no complete response arrives, CorruptError if it is too large.
+        Raises RetriableError if no complete response arrives, and CorruptError if it is too large
+        or compressed.
         """
         request = asyncio.run_coroutine_threadsafe(self._send(method, url, headers), self._loop)
         try:
@@ -122,7 +126,12 @@ class HttpExchange:
 
     def _client(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
         # Managers run on the brokers' hosts, so a proxy from the environment must not be used.
-        return httpx.AsyncClient(timeout=self._read_s, trust_env=False, verify=tls)
+        return httpx.AsyncClient(
+            headers={"Accept-Encoding": _UNCOMPRESSED},
+            timeout=self._read_s,
+            trust_env=False,
+            verify=tls,
+        )
 
 
 def reason_of(error: BaseException) -> str:
@@ -159,8 +168,14 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 async def _bounded(response: httpx.Response) -> bytes:
+    """Return the body as sent. Raises CorruptError if it is compressed or too large."""
+    encodings = response.headers.get_list("content-encoding", split_commas=True)
+    if any(each.strip().lower() != _UNCOMPRESSED for each in encodings):
+        raise CorruptError(
+            "cannot read the response: it is compressed", content_encoding=", ".join(encodings)
+        )
     body = bytearray()
-    async for part in response.aiter_bytes():
+    async for part in response.aiter_raw():
         body += part
         if len(body) > _RESPONSE_MAX_BYTES:
             raise CorruptError(

@@ -6,6 +6,7 @@ of streamed segments. The manager itself decides what it deletes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -22,6 +23,9 @@ from rlm.status.explanation import OFFSET_EXPLANATION, OffsetExplanation
 from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rsm.segment.errors import TieredStorageError
 
+_PARTITION_MAX = 2**31 - 1
+_OFFSET_MAX = 2**63 - 1
+_DIGITS = re.compile("[0-9]{1,19}")
 _UNAVAILABLE = "the broker does not answer or the metadata cannot be read; `error` says why"
 _PARTITIONS = ApiEndpoint(
     path="/v1/partitions",
@@ -141,8 +145,9 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
 
     def partitions(request: Request) -> Response:
         topic = request.query_params.get("topic")
-        number = request.query_params.get("partition")
-        if number is not None and not (number.isascii() and number.isdigit()):
+        text = request.query_params.get("partition")
+        number = None if text is None else _number(text, _PARTITION_MAX)
+        if text is not None and number is None:
             error = "partition is invalid: it must be a number"
             return JSONResponse({"error": error}, status_code=400)
         return JSONResponse(
@@ -150,20 +155,20 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
                 report.to_json()
                 for report in view.partition_reports()
                 if topic in (None, report.topic_id_partition.topic)
-                and (number is None or report.topic_id_partition.partition == int(number))
+                and number in (None, report.topic_id_partition.partition)
             ]
         )
 
     def explanation(request: Request) -> Response:
         query = request.query_params
-        numbers = [query.get(name, "") for name in ("partition", "offset")]
-        if "topic" not in query or not all(n.isascii() and n.isdigit() for n in numbers):
+        partition = _number(query.get("partition", ""), _PARTITION_MAX)
+        offset = _number(query.get("offset", ""), _OFFSET_MAX)
+        if "topic" not in query or partition is None or offset is None:
             error = (
                 "cannot explain an offset: `topic`, a numeric `partition` and a numeric `offset` "
                 "are required"
             )
             return JSONResponse({"error": error}, status_code=400)
-        partition, offset = map(int, numbers)
 
         def explain() -> Json | None:
             found = view.explanation(query["topic"], partition, offset)
@@ -198,17 +203,26 @@ def _command_routes(view: ManagerView) -> list[Route]:
         return Response(status_code=202)
 
     def delete_streamed(request: Request) -> Response:
-        topic, number = (request.query_params.get(name, "") for name in ("topic", "partition"))
-        if not topic or not (number.isascii() and number.isdigit()):
+        topic = request.query_params.get("topic")
+        partition = _number(request.query_params.get("partition", ""), _PARTITION_MAX)
+        if not topic or partition is None:
             error = "cannot request the deletion: `topic` and a numeric `partition` are required"
             return JSONResponse({"error": error}, status_code=400)
         try:
-            is_led = view.delete_streamed(topic, int(number))
+            is_led = view.delete_streamed(topic, partition)
         except TieredStorageError as error:
             return JSONResponse({"error": str(error)}, status_code=503)
         return Response(status_code=202) if is_led else JSONResponse(None, status_code=404)
 
     return [_CYCLE.route(run_cycle), _STREAMED_DELETION.route(delete_streamed)]
+
+
+def _number(text: str, largest: int) -> int | None:
+    """Return the number in a query; None if it is not a number from 0 to `largest`."""
+    # Python refuses to convert very long texts, so the pattern limits the digits.
+    if _DIGITS.fullmatch(text) is None or int(text) > largest:
+        return None
+    return int(text)
 
 
 def _text(ask: Callable[[], bytes]) -> Response:

@@ -38,6 +38,8 @@ from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 
 _log = logging.getLogger(__name__)
 
+# Real originals have less than 1 KiB: a topic's name and a few numbers.
+_ORIGINALS_MAX_BYTES = 64 << 10
 _AMOUNT = re.compile("-?[0-9]{1,19}")
 
 
@@ -100,7 +102,17 @@ class StoredOriginals:
             return False
 
     def _read(self, key: OriginalsKey, info: ChunkInfo) -> OriginalSettings:
-        """Return the originals. Raises CorruptError if they are not the retention of this topic."""
+        """Return the originals. Raises CorruptError if they are not the retention of this topic.
+
+        Does not read an object that is too large.
+        """
+        if info.length_bytes > _ORIGINALS_MAX_BYTES:
+            raise CorruptError(
+                "cannot read the stored originals: the object is too large",
+                name=info.name,
+                length_bytes=info.length_bytes,
+                max_bytes=_ORIGINALS_MAX_BYTES,
+            )
         whole = ByteRange(start_position=0, end_position=info.length_bytes)
         found = decode_originals(self._storage.read_range(info.name, whole))
         is_of_topic = (found.topic, found.topic_id) == (key.topic, key.topic_id)

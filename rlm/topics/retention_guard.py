@@ -164,7 +164,10 @@ class RetentionKeeper:
         if self._has_read is None:
             self._has_read = self._metadata.is_cluster_current(timeout_ms=_POLICIES_READ_MS)
         if not self._has_read:
-            raise RetriableError("cannot correct the retention: the newest policies are not read")
+            raise RetriableError(
+                "cannot correct the retention: the newest policies are not read",
+                advice="Look for errors of the metadata topic in the log, if this continues",
+            )
 
     def _hosts(self, view: ClusterView, policy: TopicPolicy) -> bool:
         topic = view.topics.get(policy.topic)

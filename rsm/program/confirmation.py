@@ -49,11 +49,19 @@ def confirm_on_terminal(question: str, *, yes: bool) -> None:
         return
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not _is_yes():
         raise StoppedError(
             "nothing was changed, because the change was not confirmed",
             advice="Answer y, or pass --yes",
         )
+
+
+def _is_yes() -> bool:
+    """Read the answer; one that cannot be decoded is not a yes."""
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    except UnicodeDecodeError:
+        return False
 
 
 def _has_terminal() -> bool:

@@ -35,6 +35,7 @@ from rsm.layout.keys import (
     numbered_chunk,
 )
 from rsm.layout.segment_layout import SegmentLayout, with_chunks
+from rsm.object_reader import require_readable_whole
 from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.errors import (
     CorruptError,
@@ -246,6 +247,7 @@ class StoreScan:
         for layout, planned in candidates:
             if planned[-1] not in contents:
                 info = attempt.objects[planned[-1]]
+                require_readable_whole(info.name, info.length_bytes)
                 positions = ByteRange(start_position=0, end_position=info.length_bytes)
                 contents[planned[-1]] = self._storage.read_range(info.name, positions)
             content = contents[planned[-1]]

@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 _PATIENCE_MS = 2_000
 _RETRY_MS = 50
 
+_UNANSWERED = "cannot answer a request about the remote log of a partition"
+
 _ResultT = TypeVar("_ResultT")
 
 
@@ -127,14 +129,11 @@ def _run(query: RemoteLogQuery[_ResultT]) -> _ResultT:
     try:
         return query.run()
     except TieredStorageError as error:
-        _log.warning(
-            LogLine(
-                "cannot answer a request about the remote log of a partition",
-                topic_partition=query.topic_id_partition,
-                error=error,
-            )
-        )
-        return query.failed(ErrorCode.KAFKA_STORAGE_ERROR)
+        line = LogLine(_UNANSWERED, topic_partition=query.topic_id_partition, error=error)
+        _log.warning(line)
+    except Exception:  # noqa: BLE001 - a bug; the other partitions get their results
+        _log.exception(LogLine(_UNANSWERED, topic_partition=query.topic_id_partition))
+    return query.failed(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def _ended(query: RemoteLogQuery[_ResultT], result: _ResultT | Future[_ResultT]) -> _ResultT:

@@ -101,11 +101,16 @@ class BlockDirectory:
     def runs(self, positions: ByteRange, known: LogPoint | None = None) -> list[EntryRun]:
         """Return the runs to read for a range of the ledger's log, one for each block.
 
-        `known` is a batch at or below the range's start.
+        `known` is a batch at or below the range's start, which an earlier read noted. It is ignored
+        if it contradicts the log points.
         """
         begin = self._points.floor(positions.start_position)
         if known is not None and known.log_position > begin.log_position:
-            begin = known
+            # A damaged object can have more entries than the index. The read from the log point
+            # then reports the corruption.
+            following = self._points.ceiling(positions.start_position + 1) or self._end
+            if begin.entry_id < known.entry_id < following.entry_id:
+                begin = known
         runs: list[EntryRun] = []
         number = bisect_right(self._block_log_positions, begin.log_position) - 1
         while begin.log_position < positions.end_position:

@@ -15,6 +15,7 @@ Source: org.apache.kafka.common.record.DefaultRecord, ControlRecordType, EndTran
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -28,6 +29,10 @@ from rsm.segment.errors import CorruptError
 # Length, attributes, two deltas, two null lengths and the header count: at least one byte each.
 _MIN_RECORD_BYTES = 7
 _MIN_HEADER_BYTES = 2
+# The fields of a record after its deltas: two null lengths and the header count.
+_MIN_CONTENT_BYTES = 3
+# An empty header takes 2 bytes that compress to almost nothing, and about 100 bytes of memory.
+_HEADERS_MAX_COUNT = 1_000_000
 _CONTROL_KEY = struct.Struct(">hh")
 _CONTROL_VALUE = struct.Struct(">hi")
 _new = tuple.__new__
@@ -81,8 +86,9 @@ def decode_records(
 
     Returns no records for a control batch. With LogAppendTime, all records have the batch's maximum
     timestamp. Does not check the CRC. Raises CorruptError if the bytes are invalid or contradict
-    the header, UnsupportedError for an unknown codec. Memory: the records, and for a compressed
-    batch at most twice `max_decompressed_bytes`.
+    the header, or if a record has more than 1,000,000 headers. Raises UnsupportedError for an
+    unknown codec. Memory: the records, and for a compressed batch at most twice
+    `max_decompressed_bytes`.
     """
     _require_one_batch(header, batch)
     if header.is_control:
@@ -90,6 +96,32 @@ def decode_records(
     if header.magic < 2:
         return _decode_legacy(header, batch, max_decompressed_bytes)
     return _decode_all(header, batch, max_decompressed_bytes)
+
+
+def record_times(
+    header: BatchHeader,
+    batch: bytes | memoryview,
+    *,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> Iterator[tuple[int, int]]:
+    """Yield the offset and the timestamp of each record that `decode_records` returns.
+
+    Raises the errors of `decode_records`, each when the iteration reaches its record. Skips keys,
+    values and headers without checks. Memory: for a compressed batch, at most twice
+    `max_decompressed_bytes`; for one of magic 0 or 1, also the messages.
+    """
+    _require_one_batch(header, batch)
+    if header.is_control:
+        return
+    if header.magic < 2:
+        for record in _decode_legacy(header, batch, max_decompressed_bytes):
+            yield record.offset, record.timestamp_ms
+        return
+    data = _plain_data(header, batch, max_decompressed_bytes)
+    try:
+        yield from _plain_times(header, data)
+    except IndexError as error:
+        raise _corrupt(header, "the records are truncated", "more bytes", len(data)) from error
 
 
 def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> ControlRecord:
@@ -145,19 +177,60 @@ def _decode_legacy(
 def _decode_all(
     header: BatchHeader, batch: bytes | memoryview, max_bytes: int
 ) -> tuple[Record, ...]:
+    data = _plain_data(header, batch, max_bytes)
+    try:
+        records, position = _decode_plain(header, data)
+    except IndexError as error:
+        raise _corrupt(header, "the records are truncated", "more bytes", len(data)) from error
+    _require_end(header, data, position)
+    return tuple(records)
+
+
+def _plain_data(header: BatchHeader, batch: bytes | memoryview, max_bytes: int) -> bytes:
+    """Return the decompressed records. Raises CorruptError if they cannot be as many as stated."""
     payload = memoryview(batch)[HEADER_BYTES:]
     # Compaction may leave an empty batch, which has no payload to decompress.
     data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
     most = len(data) // _MIN_RECORD_BYTES
     if header.record_count > most:
         raise _corrupt(header, "the record count is too large", f"<= {most}", header.record_count)
-    try:
-        records, position = _decode_plain(header, data)
-    except IndexError as error:
-        raise _corrupt(header, "the records are truncated", "more bytes", len(data)) from error
+    return data
+
+
+def _require_end(header: BatchHeader, data: bytes, position: int) -> None:
     if position != len(data):
         raise _corrupt(header, "there are bytes after the last record", position, len(data))
-    return tuple(records)
+
+
+def _plain_times(header: BatchHeader, data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the offset and timestamp of each record. Raises IndexError if the bytes end early."""
+    position, data_bytes, last_delta = 0, len(data), header.last_offset_delta
+    base_offset, base_ms = header.base_offset, header.base_timestamp_ms
+    append_time_ms = header.max_timestamp_ms if header.timestamp_type else None
+    for _ in range(header.record_count):
+        if (first := data[position]) < 0x80:
+            length, position = ONE_BYTE[first], position + 1
+        else:
+            length, position = read_varint(data, position)
+        end = position + length
+        position += 1  # This skips the attributes.
+        if (first := data[position]) < 0x80:
+            delta_ms, position = ONE_BYTE[first], position + 1
+        else:
+            delta_ms, position = read_varlong(data, position)
+        if (first := data[position]) < 0x80:
+            delta, position = ONE_BYTE[first], position + 1
+        elif (second := data[position + 1]) < 0x80:
+            delta, position = TWO_BYTES[first][second], position + 2
+        else:
+            delta, position = read_varint(data, position)
+        content_end = position + _MIN_CONTENT_BYTES
+        if not content_end <= end <= data_bytes or not 0 <= delta <= last_delta:
+            expected = f"end {content_end}..{data_bytes}, offset delta 0..{last_delta}"
+            raise _corrupt(header, "a record is malformed", expected, (end, delta))
+        yield base_offset + delta, base_ms + delta_ms if append_time_ms is None else append_time_ms
+        position = end
+    _require_end(header, data, position)
 
 
 def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the time
@@ -224,7 +297,7 @@ def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the t
 
 def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Headers, int]:
     count, position = read_varint(data, position)
-    most = (len(data) - position) // _MIN_HEADER_BYTES
+    most = min((len(data) - position) // _MIN_HEADER_BYTES, _HEADERS_MAX_COUNT)
     if not 0 <= count <= most:
         raise _corrupt(header, "the header count is invalid", f"0..{most}", count)
     headers = []

@@ -18,6 +18,12 @@ from rsm.segment.metadata import (
 )
 from rsm.segment.proto import segment_pb2 as pb
 
+# A table's chunks share one copy of the prefix, but each decoded key contains it. The limit is that
+# of the most chunks with the longest keys of S3 and GCS. HDFS and Azure allow longer keys, so the
+# limit applies to the sum: a longer prefix leaves room for fewer chunks.
+_PREFIXES_MAX_BYTES = 1_024 * CHUNKS_MAX_COUNT
+_SHOWN_CHARACTERS = 1_024
+
 
 def encode_objects(message: pb.RemoteLogSegmentMetadata, objects: Sequence[StoredObject]) -> None:
     """Set the fields of `message` that describe objects. Writes a table only for chunks."""
@@ -71,13 +77,13 @@ def check_chunks(table: pb.ChunkTable) -> None:
     planned, written = table.planned_count, len(table.length_bytes)
     if (
         not table.key_prefix.endswith(".")
-        or not 0 < planned <= CHUNKS_MAX_COUNT
+        or not 0 < planned <= _max_count(table.key_prefix)
         or not len(table.crc32c) == written <= planned
         or min(table.length_bytes, default=0) < 0
     ):
         raise CorruptError(
             "the segment's chunk table is invalid: a prefix, a count or a length is wrong",
-            key_prefix=table.key_prefix,
+            key_prefix=table.key_prefix[:_SHOWN_CHARACTERS],
             planned=planned,
             lengths=written,
             checksums=len(table.crc32c),
@@ -88,11 +94,18 @@ def check_chunks(table: pb.ChunkTable) -> None:
 def _tabled_counts(objects: Sequence[StoredObject]) -> tuple[int, int]:
     """Return how many leading objects fit into a table, and how many of those are written."""
     count = leading_chunks([each.key for each in objects])
+    if count:
+        count = min(count, _max_count(chunk_prefix(objects[0].key) or ""))
     written = next((n for n in range(count) if not _is_written(objects[n])), count)
     for number in range(written, count):
         if not _is_planned(objects[number]):
             return number, written
     return count, written
+
+
+def _max_count(prefix: str) -> int:
+    """Return how many chunks a table with this prefix may contain."""
+    return min(CHUNKS_MAX_COUNT, _PREFIXES_MAX_BYTES // max(1, len(prefix.encode())))
 
 
 def _is_written(stored: StoredObject) -> bool:

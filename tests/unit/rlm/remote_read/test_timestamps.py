@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass
 
 import pytest
 
-from rlm.remote_read.timestamps import RemoteTimestamps
+from rlm.remote_read.timestamps import FoundRecord, RemoteTimestamps
 from rsm.segment.batches.compression import CompressionType
 from rsm.segment.batches.records import ControlType
 from rsm.segment.epochs import Lineage
@@ -131,3 +132,24 @@ def test_offset_since_when_a_marker_is_the_first_then_its_offset(world: RemoteWo
     world.store(build_segment([build_batch([record(0, timestamp_ms=BASE_MS)]), marker]))
 
     assert offset_since(world, BASE_MS + 1) == 1
+
+
+def test_record_of_max_timestamp_when_a_record_has_many_headers_then_they_take_no_memory(
+    world: RemoteWorld,
+) -> None:
+    """A small compressed batch can contain millions of empty headers."""
+    world.claim()
+    newest = record(1, timestamp_ms=BASE_MS + 5, headers=[("", None)] * 500_000)
+    content = [record(0, timestamp_ms=BASE_MS), newest, record(2, timestamp_ms=BASE_MS + 5)]
+    world.store(build_segment([build_batch(content, codec=CompressionType.ZSTD)]))
+    timestamps = RemoteTimestamps(world.metadata, world.reader())
+
+    tracemalloc.start()
+    try:
+        found = timestamps.record_of_max_timestamp(TIP)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found == FoundRecord(offset=1, timestamp_ms=BASE_MS + 5, leader_epoch=0)
+    assert peak_bytes < 8 << 20

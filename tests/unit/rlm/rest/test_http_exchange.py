@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -12,7 +13,7 @@ import httpx
 import pytest
 
 from rlm.rest.http_exchange import HttpExchange, reason_of
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import CorruptError, RetriableError
 
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n"
 _BODY = b"[" + 18 * b" " + b"]"
@@ -21,11 +22,17 @@ _BODY = b"[" + 18 * b" " + b"]"
 @contextmanager
 def _trickling(at_once: bytes, then: bytes) -> Iterator[httpx.URL]:
     """Serve one request, and send `then` byte by byte, each within the read timeout."""
+    with _serving(at_once, then, []) as url:
+        yield url
+
+
+@contextmanager
+def _serving(at_once: bytes, then: bytes, requests: list[bytes]) -> Iterator[httpx.URL]:
     left = Event()
 
     def serve(listener: socket.socket) -> None:
         with suppress(OSError), listener.accept()[0] as connection:
-            connection.recv(4096)
+            requests.append(connection.recv(4096))
             connection.sendall(at_once)
             for byte in then:
                 if left.wait(0.05):
@@ -61,6 +68,34 @@ def test_answer_when_it_is_whole_in_time_then_returned() -> None:
         answer = exchange.send("GET", url, {})
 
     assert (answer.status, answer.body) == (200, _BODY)
+
+
+def _encoded(encoding: str, body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\ncontent-length: {len(body)}"
+    return f"{head}\r\n\r\n".encode() + body
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", "identity, gzip", "br"])
+def test_answer_when_it_is_compressed_then_corrupt_and_not_decoded(encoding: str) -> None:
+    """A few KB of a twice compressed body decode to gigabytes."""
+    body = gzip.compress(gzip.compress(_BODY))
+
+    with (
+        _trickling(_encoded(encoding, body), b"") as url,
+        _exchange(60) as exchange,
+        pytest.raises(CorruptError, match="cannot read the response: it is compressed"),
+    ):
+        exchange.send("GET", url, {})
+
+
+def test_answer_when_it_says_that_it_is_not_compressed_then_returned() -> None:
+    requests: list[bytes] = []
+
+    with _serving(_encoded("identity", _BODY), b"", requests) as url, _exchange(60) as exchange:
+        answer = exchange.send("GET", url, {})
+
+    assert answer.body == _BODY
+    assert b"accept-encoding: identity\r\n" in requests[0].lower()
 
 
 def test_answer_when_no_address_is_registered_then_says_so() -> None:

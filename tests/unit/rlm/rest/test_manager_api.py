@@ -86,10 +86,22 @@ def test_partitions_when_filtered_then_lists_those(
     assert response.json() == [each.to_json() for each in expected]
 
 
-def test_partitions_when_partition_is_no_number_then_is_a_bad_request() -> None:
+LONG_NUMBER = 5_000 * "9"
+
+
+@pytest.mark.parametrize("number", ["x", "", "-1", "٣", str(2**31), LONG_NUMBER])
+def test_partitions_when_partition_is_no_number_then_is_a_bad_request(number: str) -> None:
     app = manager_api(FakeManager(), CollectorRegistry(), logs=bytes)
 
-    assert get(app, "/v1/partitions?partition=x").status_code == 400
+    assert get(app, f"/v1/partitions?partition={number}").status_code == 400
+
+
+def test_partitions_when_partition_is_the_largest_then_lists_none() -> None:
+    app = manager_api(FakeManager(), CollectorRegistry(), logs=bytes)
+
+    response = get(app, f"/v1/partitions?partition={2**31 - 1}")
+
+    assert (response.status_code, response.json()) == (200, [])
 
 
 @pytest.mark.parametrize(("query", "status"), [("", 400), ("?topic=", 400), ("?topic=a", 200)])
@@ -168,6 +180,10 @@ class AskedManager(FakeManager):
         ("?topic=a&partition=1", 400),
         ("?partition=1&offset=7", 400),
         ("?topic=a&partition=1&offset=-7", 400),
+        (f"?topic=a&partition=1&offset={2**63 - 1}", 404),
+        (f"?topic=a&partition=1&offset={2**63}", 400),
+        (f"?topic=a&partition=1&offset={LONG_NUMBER}", 400),
+        (f"?topic=a&partition={LONG_NUMBER}&offset=7", 400),
     ],
 )
 def test_explanation_when_asked_for_then_answers_what_is_led_here(query: str, status: int) -> None:
@@ -205,6 +221,7 @@ def test_cycle_when_posted_then_one_is_run_and_a_get_is_refused() -> None:
         ("?topic=a", 400, []),
         ("?partition=1", 400, []),
         ("?topic=a&partition=-1", 400, []),
+        (f"?topic=a&partition={LONG_NUMBER}", 400, []),
     ],
 )
 def test_streamed_deletion_when_posted_then_is_requested_of_what_is_led_here(

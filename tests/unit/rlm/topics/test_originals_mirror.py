@@ -378,3 +378,14 @@ def test_lost_when_the_topic_is_gone_or_another_then_is_left_out() -> None:
         world.stored.keep(OriginalSettings(topic=topic, topic_id=topic_id, values=BEFORE))
 
     assert restore_of(world).lost() == ()
+
+
+def test_of_topic_when_the_copy_is_too_large_then_corrupt() -> None:
+    storage = MemoryChunkStorage(wall_ms=lambda: 0)
+    keys = OriginalsKeys()
+    name = keys.build(OriginalsKey(topic=TOPIC, topic_id=TOPIC_ID, number=0))
+    padded = encode_originals(settings({})) + (64 << 10) * b" "
+    storage.create_with_content(name, BytesSource(content=padded))
+
+    with pytest.raises(CorruptError, match="the object is too large"):
+        StoredOriginals(storage, keys).of_topic(TOPIC, TOPIC_ID)

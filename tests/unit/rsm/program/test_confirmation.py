@@ -36,11 +36,14 @@ def _on_terminal(call: str, answer: bytes) -> subprocess.CompletedProcess[str]:
             stderr=terminal,
             text=True,
             check=False,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
         )
     finally:
         os.close(terminal)
     shown = _read_to_end(ours)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, shown.decode())
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout, shown.decode(errors="replace")
+    )
 
 
 def _read_to_end(terminal: int) -> bytes:
@@ -70,8 +73,9 @@ def test_confirm_when_the_user_agrees_then_the_command_acts(answer: bytes) -> No
     assert "Delete 12 objects of orders? [y/N] " in done.stderr
 
 
-@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x04"])
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x04", b"y\xe9s\n"])
 def test_confirm_when_the_user_does_not_agree_then_nothing_and_exit_code_1(answer: bytes) -> None:
+    """The last answer is not UTF-8."""
     done = _on_terminal(_CONFIRM.format(yes=False), answer)
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from rsm.config.storage import STORAGE_MANAGER_KEY
 from rsm.layout.companion import decode_companion, encode_companion
+from rsm.object_reader import WHOLE_OBJECT_MAX_BYTES
 from rsm.opening import open_store_scan
 from rsm.plugins.plugin import ClassName, Plugin
 from rsm.read.store_scan import PartitionScan
@@ -140,6 +142,19 @@ def test_partition_when_a_companion_is_corrupt_then_unreadable_from_its_base_off
     assert unreadable.may_have(300)
     assert unreadable.may_have(1_000_000)
     assert unreadable.may_have(299) == (layout == "block_v2")  # its names have no offset
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_partition_when_a_companion_is_too_large_then_unreadable(
+    attempts: StoredAttempts, tmp_path: Path, layout: str
+) -> None:
+    key = attempts.store(segment_of(300), layout=layout).objects[-1].key
+    os.truncate(tmp_path / key, WHOLE_OBJECT_MAX_BYTES + 1)
+
+    (unreadable,) = scanned(attempts).unreadable
+
+    assert "cannot read the object: it is too large" in str(unreadable.error)
+    assert unreadable.error.context["key"] == key
 
 
 @pytest.mark.parametrize(

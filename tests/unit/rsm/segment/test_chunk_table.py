@@ -72,6 +72,38 @@ def test_objects_when_encoded_then_leading_chunks_are_in_the_table_and_decoded_a
     assert decode_keys(message) == tuple(each.key for each in objects)
 
 
+LONG_PREFIX = 3 * 1_024 * "x" + "."
+
+
+def test_objects_when_their_prefix_is_long_then_fewer_are_in_the_table_and_all_decoded() -> None:
+    """HDFS and Azure allow longer keys than S3."""
+    objects = tuple(
+        StoredObject(key=chunk_key(LONG_PREFIX, number), length_bytes=1, crc32c=number)
+        for number in range(CHUNKS_MAX_COUNT // 2)
+    )
+
+    message = encoded(objects)
+
+    assert message.chunks.planned_count == CHUNKS_MAX_COUNT * 1_024 // len(LONG_PREFIX)
+    assert decode_objects(message) == objects
+    assert decode_keys(message) == tuple(each.key for each in objects)
+
+
+@pytest.mark.parametrize("prefix", [LONG_PREFIX, 900_000 * "x" + ".", 600 * "ü" + "."])
+def test_table_when_its_keys_would_fill_the_memory_then_corrupt_with_a_short_reason(
+    prefix: str,
+) -> None:
+    """A record of 900 KB could decode to 9 GB."""
+    message = pb.RemoteLogSegmentMetadata()
+    message.chunks.key_prefix = prefix
+    message.chunks.planned_count = CHUNKS_MAX_COUNT
+
+    for read in (decode_objects, decode_keys):
+        with pytest.raises(CorruptError, match="chunk table is invalid") as raised:
+            read(message)
+        assert len(str(raised.value)) < 2_000
+
+
 def test_record_when_it_has_many_chunks_then_takes_about_ten_bytes_for_each() -> None:
     of_one, of_all = (encoded(chunks(*[64 << 20] * count)).ByteSize() for count in (1, 257))
 

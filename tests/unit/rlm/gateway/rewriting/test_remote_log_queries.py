@@ -7,6 +7,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier, Event
 
+import pytest
+
 from rlm.gateway.model.context import GatewayContext, QuerySettings
 from rlm.gateway.rewriting.remote_log_queries import QueryDependency, RemoteLogQuery, run_queries
 from rlm.wire.error_codes import ErrorCode
@@ -166,3 +168,21 @@ def test_answers_when_one_fails_then_the_others_are_there() -> None:
     queries = [_query(0, fail), _query(1, lambda: "found")]
 
     assert run_queries(_context(_Asked()), queries) == [ErrorCode.KAFKA_STORAGE_ERROR, "found"]
+
+
+@pytest.mark.parametrize("waits_for", [QueryDependency.STORE, None])
+def test_answers_when_one_has_a_bug_then_the_others_are_there_and_the_stack_is_logged_once(
+    waits_for: QueryDependency | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    bug = ValueError("the byte range is invalid")
+
+    def fail() -> object:
+        raise bug
+
+    queries = [_query(0, fail, waits_for=waits_for), _query(1, lambda: "found")]
+
+    assert run_queries(_context(_Asked()), queries) == [ErrorCode.KAFKA_STORAGE_ERROR, "found"]
+    (logged,) = caplog.records
+    assert logged.levelname == "ERROR"
+    assert logged.exc_info is not None
+    assert logged.exc_info[1] is bug

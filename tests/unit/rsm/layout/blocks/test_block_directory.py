@@ -77,6 +77,20 @@ def test_runs_when_they_begin_within_a_later_batch_then_the_rest_of_it_alone_is_
     assert whole.cut is None
 
 
+@pytest.mark.parametrize("entry_id", [0, 2, 500])
+@pytest.mark.parametrize("block_bytes", [MIN_BLOCK_BYTES, 1 << 20])
+def test_runs_when_a_noted_batch_contradicts_the_log_points_then_as_without_it(
+    block_bytes: int, entry_id: int
+) -> None:
+    """A damaged object has more entries than its index says, and an earlier read noted one."""
+    directory, _ = stored(WatchedStorage(), block_bytes=block_bytes)
+    start = len(BATCHES[0])
+    known = LogPoint(entry_id=entry_id, log_position=start + 30)
+    wanted = ByteRange(start_position=start + 31, end_position=start + 40)
+
+    assert directory.runs(wanted, known) == directory.runs(wanted)
+
+
 def test_cut_when_the_end_is_within_the_last_batch_then_nothing_above_it() -> None:
     directory, run, content = directory_and_run()
     taken = directory.batches(run, bytes(content))

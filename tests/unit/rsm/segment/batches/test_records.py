@@ -253,6 +253,15 @@ def test_decode_when_payload_is_not_what_it_says_then_corrupt(
         decode(pack_batch(payload, record_count=record_count))
 
 
+def test_decode_when_a_record_has_more_headers_than_the_bound_then_corrupt() -> None:
+    most = build_batch([record(0, headers=[("", None)] * 1_000_000)])
+    more = build_batch([record(0, headers=[("", None)] * 1_000_001)])
+
+    assert len(decode(most)[0].headers) == 1_000_000
+    with pytest.raises(CorruptError, match="header count"):
+        decode(more)
+
+
 @given(payload=st.binary(max_size=100), count=st.integers(0, 1 << 30), attributes=st.integers(0, 4))
 def test_decode_when_payload_is_random_then_records_or_corrupt(
     payload: bytes, count: int, attributes: int
