@@ -172,7 +172,7 @@ class Lanes:
         except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
             self._note_bug(entry.key)
         except BaseException:  # For example, a panic of a native library.
-            self._note_bug(entry.key)
+            _log.exception(LogLine("job ended", lane=self._name, key=entry.key))
             raise
         finally:
             self._end(entry, following)
