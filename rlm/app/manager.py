@@ -52,7 +52,7 @@ from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
 from rlm.worker.plugin_check import has_plugin
 from rlm.worker.store_access import open_storage_manager
-from rlmm.events.registration import ProcessRole, registrations
+from rlmm.events.registration import ProcessRole, dated_registrations
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
@@ -223,9 +223,9 @@ def _leadership(
     ports: Ports, description: ProcessDescription, incarnation: UUID, lanes: ManagerLanes
 ) -> Leadership:
     def alone() -> bool:
-        now_ms = ports.metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
+        registered, now_ms = dated_registrations(ports.metadata)
         return not live_rivals(
-            registrations(ports.metadata),
+            registered,
             broker_id=description.broker_id,
             process_id=description.process_id,
             broker_ms=now_ms,

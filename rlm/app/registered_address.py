@@ -19,7 +19,7 @@ from rlm.process.local_address import local_address_towards
 from rlm.rest.api_listener import ApiListener
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.worker.cluster_access import open_bootstrap
-from rlmm.events.registration import registrations
+from rlmm.events.registration import dated_registrations
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
@@ -111,7 +111,7 @@ class RegisteredAddress:
         self._broker_address = str(own)
         towards = self._host.towards(own.host, own.port)
         bound = self._listener.listen_at(towards)
-        now_ms = self._metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
+        registered, now_ms = dated_registrations(self._metadata)
         decided = manager_address(
             advertised=self._advertised,
             bound=bound,
@@ -119,7 +119,7 @@ class RegisteredAddress:
             others=other_hosts(
                 self._host.identity,
                 broker_id=self._node_id,
-                registrations=registrations(self._metadata),
+                registrations=registered,
                 brokers=self._advertised_brokers(brokers),
                 broker_time_ms=now_ms,
             ),

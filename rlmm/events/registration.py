@@ -7,10 +7,12 @@ their defaults.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
+from typing import Protocol
 from uuid import UUID
 
 from rlmm.events.event import Event
@@ -192,6 +194,23 @@ REGISTRATIONS = RegistrationFamily()
 def registrations(metadata: ClusterReader) -> tuple[Registration, ...]:
     """Return all registrations, live or not; `rlmm.registration` decides which are live."""
     return metadata.cluster_values(REGISTRATIONS)
+
+
+class DatedClusterReader(ClusterReader, Protocol):
+    """Also returns the time with which heartbeats are compared: a metadata manager."""
+
+    @abstractmethod
+    def cluster_time_ms(self) -> int:
+        """Return the LogAppendTime of the last record applied from the registrations' partition."""
+
+
+def dated_registrations(metadata: DatedClusterReader) -> tuple[tuple[Registration, ...], int]:
+    """Return all registrations, and the time that decides which are live.
+
+    Reads the time first: heartbeats that are read later are newer, so no live process looks gone.
+    """
+    now_ms = metadata.cluster_time_ms()
+    return registrations(metadata), now_ms
 
 
 def bounded_reasons(reasons: Iterable[str]) -> tuple[str, ...]:

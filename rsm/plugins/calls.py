@@ -75,7 +75,7 @@ class PluginCalls:
                 raise
             if not (isinstance(error, TieredStorageError) and permits(method, error)):
                 raise self._error(method, error) from error
-            if not self._hides_secrets(error):
+            if not self.hide_secrets(error):
                 raise self._error(method, error) from None
             raise
 
@@ -118,18 +118,19 @@ class PluginCalls:
         message = "the plug-in raised an error or returned a wrong result"
         return self._late(method, message, reason=reason)
 
-    def _hides_secrets(self, error: TieredStorageError) -> bool:
-        """Replace the secrets in an error; return False if it still shows one or has no text."""
+    def hide_secrets(self, error: TieredStorageError) -> bool:
+        """Replace the secrets in an error that keeps its class and is shown as it is.
+
+        Returns False if the error must not be shown: it still shows a secret, or has no text.
+        """
         try:
-            self.hide_secrets(error)
+            if self._shows_secret(error):
+                self._replace_secrets(error)
             return not self._shows_secret(error)
         except Exception:  # noqa: BLE001 - the plug-in's class may not work
             return False
 
-    def hide_secrets(self, error: TieredStorageError) -> None:
-        """Replace the secrets in an error that keeps its class and is shown as it is."""
-        if not self._shows_secret(error):
-            return
+    def _replace_secrets(self, error: TieredStorageError) -> None:
         error.message = self._without_secrets(error.message)
         error.context = {
             name: self._without_secrets(str(value)) if self._shows_secret(value) else value

@@ -110,8 +110,11 @@ class PluginChunkStorage(ChunkStorage):
             if [outcome.name for outcome in outcomes] != list(names):
                 raise ValueError("the outcomes do not name the given chunks in the given order")
             for each in outcomes:
-                if each.error is not None:
-                    self._calls.hide_secrets(require_type(each.error, TieredStorageError))
+                error = each.error
+                if error is None:
+                    continue
+                if not self._calls.hide_secrets(require_type(error, TieredStorageError)):
+                    raise ValueError("the error of an outcome cannot be shown")
             return outcomes
 
         return self._calls.run("delete_many", delete)

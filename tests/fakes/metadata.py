@@ -11,15 +11,12 @@ from threading import RLock
 from typing import TypeVar
 from uuid import UUID
 
-from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.pause import PAUSES
 from rlmm.events.policy import POLICIES
 from rlmm.events.rows import ClusterRows, KeptRows
-from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
-from rlmm.topic.event_topic import EventTopic
-from rsm.segment.clock import Clock
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
@@ -37,16 +34,7 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
     """
 
     end_offset: Callable[[], int] | None = None
-
-    def __init__(
-        self,
-        topic: EventTopic,
-        cache: MetadataCache,
-        clock: Clock,
-        settings: ManagerSettings | None = None,
-    ) -> None:
-        super().__init__(topic, cache, clock, settings)
-        self._following = RLock()
+    _following = RLock()  # One for all managers is enough: few tests have threads.
 
     def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
         with self._following:

@@ -18,7 +18,7 @@ from rlm.gateway.endpoints.routing import Routing
 from rlm.gateway.model.context import GatewayContext, QuerySettings, TimestampLookup
 from rlm.gateway.model.tiered_topics import tiered_topics
 from rlmm.events.policy import topic_policies
-from rlmm.events.registration import registrations
+from rlmm.events.registration import dated_registrations
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -77,9 +77,8 @@ class LiveFacts:
         positions = dict(self._positions())
         policies = topic_policies(self._metadata)
         self._ask_cluster(frozenset(policy.topic for policy in policies))
-        now_ms = self._metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
         self._context = GatewayContext(
-            topology=self._routing.topology(registrations(self._metadata), now_ms),
+            topology=self._routing.topology(*dated_registrations(self._metadata)),
             topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
             metadata=self._metadata,
             timestamps=self._timestamps,

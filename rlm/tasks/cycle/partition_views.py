@@ -16,7 +16,7 @@ from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.pause import paused_tasks
 from rlmm.events.policy import TopicPolicy, topic_policies, topic_policy_position
-from rlmm.events.registration import registrations
+from rlmm.events.registration import dated_registrations
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
@@ -98,9 +98,8 @@ class PartitionViews:
         tip = task.topic_id_partition
         if tip in offsets.failed:
             raise offsets.failed[tip]
-        # Leases and heartbeats that are read later are newer than these times.
+        # Leases that are read later are newer than this moment.
         moment = Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms())
-        heartbeats_ms = self._metadata.cluster_time_ms()
         # The lanes are read before and after the list of segments: a copy that starts or ends in
         # between must not look abandoned.
         in_flight_before = self._in_flight(tip)
@@ -124,7 +123,7 @@ class PartitionViews:
             limits=self._limits,
             untierable=self.outlook.untierable.get(tip.topic_id),
             is_store_reachable=self.outlook.is_store_reachable,
-            gateways=live_gateways(registrations(self._metadata), heartbeats_ms),
+            gateways=live_gateways(*dated_registrations(self._metadata)),
             policy_position=policy_position,
             newer=self._metadata.newer_record(tip),
             copy_failure=(task.stream_history if is_streamed else task.copying).failure,

@@ -20,7 +20,7 @@ from rlm.tasks.context.deletion_start import start_deletion
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.events.registration import registrations
+from rlmm.events.registration import dated_registrations
 from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.log_line import LogLine
@@ -118,8 +118,7 @@ class Expirer:
         """
         if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             return False
-        now_ms = self._metadata.cluster_time_ms()
-        return bool(live_gateways(registrations(self._metadata), now_ms))
+        return bool(live_gateways(*dated_registrations(self._metadata)))
 
     def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
         metadata = action.record.metadata

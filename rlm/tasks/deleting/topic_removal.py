@@ -32,7 +32,7 @@ from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
 from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy, topic_policies
-from rlmm.events.registration import registrations
+from rlmm.events.registration import dated_registrations
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -173,10 +173,8 @@ class TopicRemoval:
                 )
             return False
         self._log_once.clear(topic_id)
-        now_ms = self._metadata.cluster_time_ms()  # Heartbeats that are read later are newer.
-        remover = removed_by(
-            topic_id, registrations(self._metadata), own_id=self._node_id, broker_ms=now_ms
-        )
+        registered, now_ms = dated_registrations(self._metadata)
+        remover = removed_by(topic_id, registered, own_id=self._node_id, broker_ms=now_ms)
         return remover == self._node_id
 
     def _show(self, missing: Iterable[TopicPolicy], own: Collection[UUID]) -> None:
@@ -268,9 +266,8 @@ class TopicRemoval:
                 )
 
     def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
-        # Leases and heartbeats that are read later are newer than these times.
+        # Leases that are read later are newer than this moment.
         moment = Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms())
-        heartbeats_ms = self._metadata.cluster_time_ms()
         records = self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
         state = self._metadata.partition_state(tip)
         epoch = 0 if state.owner is None else state.owner.leader_epoch
@@ -282,7 +279,7 @@ class TopicRemoval:
             ),
             moment=moment,
             orphan_grace_ms=self._orphan_grace_ms,
-            gateways=live_gateways(registrations(self._metadata), heartbeats_ms),
+            gateways=live_gateways(*dated_registrations(self._metadata)),
         )
 
     def _carry_out(

@@ -117,11 +117,7 @@ def record_times(
         for record in _decode_legacy(header, batch, max_decompressed_bytes):
             yield record.offset, record.timestamp_ms
         return
-    data = _plain_data(header, batch, max_decompressed_bytes)
-    try:
-        yield from _plain_times(header, data)
-    except IndexError as error:
-        raise _corrupt(header, "the records are truncated", "more bytes", len(data)) from error
+    yield from _plain_times(header, _plain_data(header, batch, max_decompressed_bytes))
 
 
 def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> ControlRecord:
@@ -203,27 +199,15 @@ def _require_end(header: BatchHeader, data: bytes, position: int) -> None:
 
 
 def _plain_times(header: BatchHeader, data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the offset and timestamp of each record. Raises IndexError if the bytes end early."""
+    """Yield the offset and timestamp of each record."""
     position, data_bytes, last_delta = 0, len(data), header.last_offset_delta
     base_offset, base_ms = header.base_offset, header.base_timestamp_ms
     append_time_ms = header.max_timestamp_ms if header.timestamp_type else None
     for _ in range(header.record_count):
-        if (first := data[position]) < 0x80:
-            length, position = ONE_BYTE[first], position + 1
-        else:
-            length, position = read_varint(data, position)
+        length, position = read_varint(data, position)
         end = position + length
-        position += 1  # This skips the attributes.
-        if (first := data[position]) < 0x80:
-            delta_ms, position = ONE_BYTE[first], position + 1
-        else:
-            delta_ms, position = read_varlong(data, position)
-        if (first := data[position]) < 0x80:
-            delta, position = ONE_BYTE[first], position + 1
-        elif (second := data[position + 1]) < 0x80:
-            delta, position = TWO_BYTES[first][second], position + 2
-        else:
-            delta, position = read_varint(data, position)
+        delta_ms, position = read_varlong(data, position + 1)  # This skips the attributes.
+        delta, position = read_varint(data, position)
         content_end = position + _MIN_CONTENT_BYTES
         if not content_end <= end <= data_bytes or not 0 <= delta <= last_delta:
             expected = f"end {content_end}..{data_bytes}, offset delta 0..{last_delta}"

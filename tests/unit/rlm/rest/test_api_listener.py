@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -86,15 +88,23 @@ def test_listener_when_the_address_cannot_be_bound_then_retriable_without_a_sett
     listener.stop()
 
 
-def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one() -> None:
-    """For example when a DHCP lease ends."""
+@contextmanager
+def moving_listener() -> Iterator[tuple[ApiListener, HostPort]]:
+    """Yield a listener that serves, and its address, which its host then loses."""
     lost: set[str] = set()
     listener = ApiListener(has_address=lambda host: host not in lost)
     listener.start(_serve)
     try:
         before = listener.listen_at("127.0.0.1")
         lost.add("127.0.0.1")
+        yield listener, before
+    finally:
+        listener.stop()
 
+
+def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one() -> None:
+    """For example when a DHCP lease ends."""
+    with moving_listener() as (listener, before):
         after = listener.listen_at("127.0.0.2")
 
         assert after.host == "127.0.0.2"
@@ -102,8 +112,6 @@ def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one()
         with pytest.raises(httpx.ConnectError):
             _answers(before)
         assert listener.listen_at("127.0.0.2") == after
-    finally:
-        listener.stop()
 
 
 @pytest.mark.parametrize("is_bound_before", [False, True])
@@ -128,13 +136,7 @@ def test_listener_when_no_thread_starts_then_retriable_and_the_next_call_serves(
 
 
 def test_listener_when_no_thread_starts_for_the_new_address_then_the_old_one_serves_on() -> None:
-    lost: set[str] = set()
-    listener = ApiListener(has_address=lambda host: host not in lost)
-    listener.start(_serve)
-    try:
-        before = listener.listen_at("127.0.0.1")
-        lost.add("127.0.0.1")
-
+    with moving_listener() as (listener, before):
         with no_thread_starts(), pytest.raises(RetriableError):
             listener.listen_at("127.0.0.2")
 
@@ -142,8 +144,6 @@ def test_listener_when_no_thread_starts_for_the_new_address_then_the_old_one_ser
         after = listener.listen_at("127.0.0.2")
         assert after.host == "127.0.0.2"
         assert _answers(after)
-    finally:
-        listener.stop()
 
 
 @pytest.mark.parametrize(("host", "expected"), [("127.0.0.3", True), ("192.0.2.1", False)])

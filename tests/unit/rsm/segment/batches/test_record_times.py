@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from rsm.segment.batches.batch import TimestampType, parse_header
 from rsm.segment.batches.compression import CompressionType
 from rsm.segment.batches.records import ControlType, decode_records, record_times
-from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.errors import CorruptError
 from tests.segment_builder import (
     build_batch,
     build_control_batch,
@@ -23,7 +22,6 @@ from tests.segment_builder import (
     encode_record,
     pack_batch,
     record,
-    records,
 )
 from tests.varints import encode_varint, encode_varlong
 
@@ -188,24 +186,3 @@ def test_times_when_batch_is_a_marker_then_none() -> None:
 
 def test_times_when_batch_was_emptied_by_compaction_then_none() -> None:
     assert times(pack_batch(b"", base_offset=5, last_offset=9, attributes=4)) == ()
-
-
-def test_times_when_compressed_beyond_the_bound_then_corrupt() -> None:
-    batch = build_batch([record(0, bytes(100_000))], codec=CompressionType.ZSTD)
-    header = parse_header(memoryview(batch))
-
-    with pytest.raises(CorruptError, match="too large"):
-        next(record_times(header, batch, max_decompressed_bytes=50_000))
-
-
-def test_times_when_the_codec_is_unknown_then_unsupported() -> None:
-    with pytest.raises(UnsupportedError):
-        times(pack_batch(b"something", record_count=1, attributes=5))
-
-
-def test_times_when_the_header_is_another_batchs_then_corrupt() -> None:
-    batch = build_batch(records(2))
-    header = replace(parse_header(memoryview(batch)), length_bytes=len(batch) + 1)
-
-    with pytest.raises(CorruptError, match="the bytes are not one whole batch"):
-        next(record_times(header, batch))

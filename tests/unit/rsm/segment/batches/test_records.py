@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import cramjam
 import pytest
@@ -17,6 +18,7 @@ from rsm.segment.batches.records import (
     Record,
     decode_control_record,
     decode_records,
+    record_times,
 )
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.segment_builder import (
@@ -30,6 +32,8 @@ from tests.segment_builder import (
 from tests.unit.rsm.segment.batches.plain_records import plain_records
 from tests.varints import encode_varint
 
+Reader = Callable[..., Iterable[Any]]
+READERS: tuple[Reader, ...] = (decode_records, record_times)
 _LENGTHS = st.sampled_from([0, 1, 63, 64, 65, 200, 8191, 8192, 8193, 1 << 20])
 
 
@@ -277,21 +281,26 @@ def test_decode_when_payload_is_random_then_records_or_corrupt(
     assert len(found) == count
 
 
-def test_decode_when_compressed_beyond_the_bound_then_corrupt() -> None:
+@pytest.mark.parametrize("read", READERS)
+def test_batch_when_compressed_beyond_the_bound_then_corrupt(read: Reader) -> None:
     batch = build_batch([record(0, bytes(100_000))], codec=CompressionType.ZSTD)
 
     with pytest.raises(CorruptError, match="too large"):
-        decode_records(parse_header(memoryview(batch)), batch, max_decompressed_bytes=50_000)
+        list(read(parse_header(memoryview(batch)), batch, max_decompressed_bytes=50_000))
 
 
-def test_decode_when_the_codec_is_unknown_then_unsupported() -> None:
+@pytest.mark.parametrize("read", READERS)
+def test_batch_when_the_codec_is_unknown_then_unsupported(read: Reader) -> None:
+    batch = pack_batch(b"something", record_count=1, attributes=5)
+
     with pytest.raises(UnsupportedError):
-        decode(pack_batch(b"something", record_count=1, attributes=5))
+        list(read(parse_header(memoryview(batch)), batch))
 
 
-def test_decode_when_the_header_is_another_batchs_then_corrupt() -> None:
+@pytest.mark.parametrize("read", READERS)
+def test_batch_when_the_header_is_another_batchs_then_corrupt(read: Reader) -> None:
     batch = build_batch(records(2))
     header = replace(parse_header(memoryview(batch)), length_bytes=len(batch) + 1)
 
     with pytest.raises(CorruptError, match="the bytes are not one whole batch"):
-        decode_records(header, batch)
+        list(read(header, batch))
